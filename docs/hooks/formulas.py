@@ -1,0 +1,307 @@
+"""Formulas become MathML while the site is built; a mistake in one stops the build.
+
+`pymdownx.arithmatex` finds `$…$` and `$$…$$`. `on_page_content` converts them and leaves in their place
+what they say in plain characters, so that the search index and the table of contents hold `ω_i =
+10000^(−2i/d)` and neither TeX nor markup. `on_post_page`, after the search index has been fed, puts the
+MathML in; the TeX stays in an `<annotation>`. `on_post_build` ships the part of STIX Two Math that the
+formulas use.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import importlib.util
+import io
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+from xml.etree import ElementTree
+
+import cache
+from fontTools import subset
+from fontTools.ttLib import TTFont
+from math_core import LatexError, LatexToMathML
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.exceptions import PluginError
+from mkdocs.structure.files import Files
+from mkdocs.structure.pages import Page
+from mkdocs.structure.toc import AnchorLink
+
+FONT = "stix-two-math.woff2"
+
+# What math-core prints literally, drops without a word or numbers by itself.
+UNSUPPORTED = {
+    r"\\\\\s*\[": r"a length after \\ ('\\[2pt]') would be printed: leave it out",
+    r"\\begin\s*\{(align|gather|equation|multline|alignat|flalign)\}": "it is numbered: use the starred form",
+    r"\\(tag|label|ref|eqref|newcommand|renewcommand|def|color)\b": "this command is not used in the book",
+}
+
+_MATH = re.compile(
+    r'<(?P<tag>span|div) class="arithmatex">(?P<open>\\[(\[])(?P<tex>.*?)\\[)\]]</(?P=tag)>', re.DOTALL
+)
+_MARK = re.compile(r'<(span|div) class="formula" data-formula="(\d+)">.*?</\1>', re.DOTALL)
+_VERBATIM = re.compile(r"<(pre|code|svg|script|style)\b.*?</\1>", re.DOTALL)
+_TAGS = re.compile(r"<[^>]+>")
+_ENVIRONMENT = re.compile(r"\\(begin|end)\s*\{")
+
+_command = "build"
+_converter = LatexToMathML(annotation=True, fancy_error=False)
+_pages: dict[str, list[str]] = {}  # the formulas of a page, by the page's path
+_used: set[str] = set()  # every character of every formula of this book
+
+
+class FormulaError(ValueError):
+    """A formula that cannot be shown."""
+
+
+# --- one formula -----------------------------------------------------------------------------------------
+
+
+def to_mathml(tex: str, block: bool) -> str:
+    r"""MathML for a formula, its TeX kept as an annotation.
+
+    Raises FormulaError for a mistake, and for what the converter would print or drop without a word.
+
+    >>> to_mathml("d", block=False)
+    '<math><semantics><mi>d</mi><annotation encoding="application/x-tex">d</annotation></semantics></math>'
+    >>> to_mathml(r"\frac{1}{", block=False)
+    Traceback (most recent call last):
+    formulas.FormulaError: Expected closing token "}", but reached end of input (at '')
+    """
+    tex = tex.strip()
+    if not tex:
+        raise FormulaError("the formula is empty")
+    for pattern, reason in UNSUPPORTED.items():
+        if found := re.search(pattern, tex):
+            raise FormulaError(f"'{found[0]}': {reason}")
+    try:
+        mathml = _converter.convert_with_local_state(tex, displaystyle=block)
+    except LatexError as error:
+        position, _, message = str(error).partition(": ")
+        rest = tex[int(position) :] if position.isdigit() else tex
+        raise FormulaError(f"{(message or position).rstrip('.')} (at '{rest[:30]}')") from None
+    if r"\\" in tex and not _ENVIRONMENT.search(tex):
+        raise FormulaError(
+            r"'\\' breaks a line only inside an environment such as aligned; here it would be dropped"
+        )
+    shown = mathml.partition("<annotation")[0]
+    if "\\" in html.unescape(_TAGS.sub("", shown)) and r"\backslash" not in tex and r"\setminus" not in tex:
+        raise FormulaError("a command would be printed as it is written")
+    return mathml
+
+
+def to_text(mathml: str) -> str:
+    r"""A formula in plain characters on one line, for the search index and the table of contents.
+
+    >>> to_text(to_mathml(r"\omega_i = 10000^{-2i/d}", block=False))
+    'ω_i = 10000^(−2i/d)'
+    >>> to_text(to_mathml(r"\frac{q k^\top}{\sqrt{d}}", block=False))
+    '(qk^⊤)/(√d)'
+    """
+    # MathML in a page is HTML: its named characters are none in XML.
+    plain = re.sub(r"&(?!(?:amp|lt|gt|quot|#\w+);)\w+;", lambda name: html.unescape(name[0]), mathml)
+    root = ElementTree.fromstring(plain)
+    text = "".join(c for c in _linear(root) if unicodedata.category(c) != "Cf")  # invisible operators
+    text = unicodedata.normalize("NFKC", text)
+    return re.sub(r"\s+", " ", text).strip()
+
+
+_SPACED = set("=<>≤≥≠≈≡∼→←↦∈∉⊂⊆+−±×·∘⊕⊗∧∨")
+
+
+def _linear(node: ElementTree.Element) -> str:
+    tag = node.tag
+    parts = [_linear(child) for child in node if child.tag != "annotation"]
+    if tag == "mo":
+        text = node.text or ""
+        tight = node.get("lspace") == "0"  # a sign, or inside an index
+        return f" {text} " if text in _SPACED and not tight else text
+    if not parts:
+        return node.text or (" " if tag == "mspace" and node.get("width") else "")
+    if tag in ("msub", "munder"):
+        return f"{parts[0]}_{_group(parts[1])}"
+    if tag in ("msup", "mover"):
+        return parts[0] + (parts[1] if tag == "mover" else f"^{_group(parts[1])}")
+    if tag in ("msubsup", "munderover"):
+        return f"{parts[0]}_{_group(parts[1])}^{_group(parts[2])}"
+    if tag == "mfrac":
+        return f"{_group(parts[0])}/{_group(parts[1])}"
+    if tag in ("msqrt", "mroot"):
+        return f"√{_group(parts[0])}"
+    if tag == "mtr":
+        return ", ".join(part for part in parts if part) + "; "
+    if tag == "mtable":
+        return "".join(parts).rstrip("; ")
+    return "".join(parts)
+
+
+def _group(text: str) -> str:
+    text = text.strip()
+    return text if len(text) == 1 or text.isalnum() else f"({text})"
+
+
+# --- one page --------------------------------------------------------------------------------------------
+
+
+def on_startup(command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
+    """Remember whether a fault may stop the process."""
+    global _command
+    _command = command
+
+
+def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Convert the formulas of a page and leave their plain text; the MathML waits for `on_post_page`."""
+    formulas: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        tex, block = html.unescape(match["tex"]), match["open"] == r"\["
+        try:
+            mathml = to_mathml(tex, block)
+        except FormulaError as error:
+            return _fault(f"{_place(page, tex)}: formula '{tex.strip()}': {error}")
+        formulas.append(mathml)
+        tag, text = match["tag"], html.escape(to_text(mathml), quote=False)
+        return f'<{tag} class="formula" data-formula="{len(formulas) - 1}">{text}</{tag}>'
+
+    content = _MATH.sub(keep, content)
+    content = _leftover(content, page) + content
+    _plain_titles(page.toc)
+    _pages[page.file.src_uri] = formulas
+    _used.update(*(_characters(formula) for formula in formulas))
+    return content
+
+
+def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    """Put the MathML in its place."""
+    formulas = _pages.pop(page.file.src_uri, [])
+
+    def place(match: re.Match[str]) -> str:
+        mathml = formulas[int(match[2])]
+        # A wide formula scrolls in its own box, also by keyboard.
+        return f'<div class="formula" tabindex="0">{mathml}</div>' if match[1] == "div" else mathml
+
+    return _MARK.sub(place, output)
+
+
+def _place(page: Page, tex: str) -> str:
+    """'docs/en/order.md:12' for the first line of the source that holds the formula."""
+    source = Path(page.file.abs_src_path or page.file.src_uri)
+    name = (source.relative_to(cache.ROOT) if source.is_relative_to(cache.ROOT) else source).as_posix()
+    first = next((line.strip() for line in tex.splitlines() if line.strip()), "")
+    if first and source.is_file():
+        for number, line in enumerate(source.read_text(encoding="utf-8").splitlines(), 1):
+            if first in line:
+                return f"{name}:{number}"
+    return name
+
+
+def _leftover(content: str, page: Page) -> str:
+    """A dollar sign or a TeX delimiter that is no formula is one that somebody forgot to close."""
+    prose = html.unescape(_TAGS.sub("", _VERBATIM.sub("", content)))
+    if found := re.search(r".{0,30}(\$|\\[()\[\]]).{0,30}", prose):
+        text = found[0].strip()
+        return _fault(f"{_place(page, text)}: '{found[1]}' opens or closes no formula: '…{text}…'")
+    return ""
+
+
+def _fault(message: str) -> str:
+    """Stop the build; under `mkdocs serve` say it in the terminal and on the page, and go on."""
+    if _command != "serve":
+        raise PluginError(message)
+    print(message, file=sys.stderr)  # no log record: in strict mode it would stop the server
+    return f'<strong class="fault">{html.escape(message)}</strong>'
+
+
+def _plain_titles(items: Iterable[AnchorLink]) -> None:
+    for item in items:
+        item.title = re.sub(r"\\\((.*?)\\\)", _plain_title, item.title)
+        _plain_titles(item.children)
+
+
+def _plain_title(match: re.Match[str]) -> str:
+    return html.escape(to_text(to_mathml(html.unescape(match[1]), block=False)), quote=False)
+
+
+# --- the font --------------------------------------------------------------------------------------------
+
+
+def on_pre_build(config: MkDocsConfig) -> None:
+    _used.clear()
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    """Ship the font, cut to what the formulas of this book use."""
+    target = Path(config.site_dir, FONT)
+    target.write_bytes(font_subset(_used))
+
+
+def _characters(mathml: str) -> set[str]:
+    shown = re.sub(r"<annotation.*?</annotation>", "", mathml)
+    return set(html.unescape(_TAGS.sub("", shown)))
+
+
+def _slanted(character: str) -> str:
+    """The mathematical italic that a browser shows for a letter that stands alone in a formula."""
+    if character == "h":
+        return "\u210e"
+    if "a" <= character <= "z":
+        return chr(0x1D44E + ord(character) - ord("a"))
+    if "A" <= character <= "Z":
+        return chr(0x1D434 + ord(character) - ord("A"))
+    if "α" <= character <= "ω":
+        return chr(0x1D6FC + ord(character) - ord("α"))
+    if "Α" <= character <= "Ω":
+        return chr(0x1D6E2 + ord(character) - ord("Α"))
+    return {"∂": "\U0001d715", "ϵ": "\U0001d716", "ϑ": "\U0001d717", "ϕ": "\U0001d719"}.get(
+        character, character
+    )
+
+
+# Roots, brackets, bars and braces are drawn by the browser or stretched: a subset has to name them.
+_ALWAYS = "0123456789()[]{}|‖⟨⟩⌈⌉⌊⌋√=+−×·,.…⋯⋮⋱/′∑∏∫∞≤≥≠≈→∈⏞⏟¯\u0302\u20d7 "
+
+
+def font_subset(characters: Iterable[str]) -> bytes:
+    """STIX Two Math, cut to `characters` with their italics and stretched forms, as WOFF2.
+
+    The same characters give the same bytes. The font and its licence (OFL) come with the package ziamath.
+    """
+    wanted = set(characters) | set(_ALWAYS)
+    wanted |= {_slanted(character) for character in wanted}
+    return _font_subset("".join(sorted(wanted)))
+
+
+def _font_subset(characters: str) -> bytes:
+    source = _font_file()
+    entry = cache.key(cache.version("fonttools"), cache.version("brotli"), source.read_bytes(), characters)
+    store = cache.Store("font", suffix=".base64")
+    if (kept := store.get(entry)) is not None:
+        return base64.b64decode(kept)
+    options = subset.Options(
+        flavor="woff2",
+        layout_features=["ssty", "dtls", "flac", "ccmp", "locl", "mark", "mkmk"],
+        drop_tables=[*subset.Options().drop_tables, "DSIG"],
+        hinting=False,
+        name_IDs=[0, 1, 2, 4, 6, 13, 14],  # whose it is and its licence stay in the file
+        notdef_outline=True,
+        recalc_timestamp=False,
+    )
+    font = TTFont(source, recalcTimestamp=False)
+    cutter = subset.Subsetter(options)
+    cutter.populate(text=characters)
+    cutter.subset(font)
+    buffer = io.BytesIO()
+    subset.save_font(font, buffer, options)
+    store.put(entry, base64.b64encode(buffer.getvalue()).decode())
+    return buffer.getvalue()
+
+
+def _font_file() -> Path:
+    found = importlib.util.find_spec("ziamath")
+    if found is None or found.origin is None:
+        raise PluginError("The package ziamath, which brings the font of the formulas, is not installed")
+    return Path(found.origin).parent / "fonts" / "STIXTwoMath-Regular.ttf"

@@ -1,0 +1,329 @@
+"""Sequences of different lengths as one array: padded to one length, or packed into one row.
+
+The public face of this file is `posenc.masks`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from posenc._arrays import Array, Namespace, check_integer, namespace, to_device_of
+
+Side = Literal["right", "left"]
+
+
+def pad_batch(
+    sequences: Sequence[Array], *, side: Side = "right", length: int | None = None, value: Any = 0
+) -> tuple[Array, Array]:
+    """Sequences of different lengths as one array, and the mask that says where its pads are.
+
+    Row b holds sequences[b] and then (side="left": before it) `value`, up to one length.
+
+    Args:
+        sequences: at least one array (n_b, ...), all of one library, dtype, device and trailing shape; token
+            ids, embeddings, anything. A list of numbers counts as a NumPy array.
+        side: where the pads go, "right" or "left".
+        length: length of the rows; that of the longest sequence if None. Nothing is ever cut off.
+        value: what the pads hold; must fit the dtype.
+
+    Returns:
+        The batch, shape (batch, length, ...), of the library, dtype and device of the sequences, and its
+        key-padding mask, bool (batch, length), True at pads.
+
+    Raises:
+        TypeError: sequences are of different libraries or dtypes.
+        ValueError: there is no sequence, one is a single number or has another trailing shape, one is longer
+            than length, the dtype cannot hold value, or side is another word.
+
+    >>> batch, padding_mask = pad_batch([[5, 6, 7], [8]], side="left")
+    >>> batch
+    array([[5, 6, 7],
+           [0, 0, 8]])
+    >>> padding_mask
+    array([[False, False, False],
+           [ True,  True, False]])
+    """
+    check_side(side)
+    rows, xp = as_rows("sequences", sequences)
+    lengths = [row.shape[0] for row in rows]
+    n = max(lengths) if length is None else check_integer("length", length, minimum=0)
+    if n < max(lengths):
+        raise ValueError(f"length must be at least that of the longest sequence, {max(lengths)}, got {n}")
+    padded = []
+    for row in rows:
+        pads = _pads(n - row.shape[0], row, value, xp)
+        padded.append(xp.concat([row, pads] if side == "right" else [pads, row], axis=0))
+    return xp.stack(padded), key_padding_mask(lengths, n, side=side, like=rows[0])
+
+
+def key_padding_mask(
+    lengths: int | Sequence[int] | Array,
+    n: int | None = None,
+    *,
+    side: Side = "right",
+    like: Array | None = None,
+) -> Array:
+    """Where the pads of a batch are, from the lengths of its sequences.
+
+    M[b, u] = (u ≥ lengths[b]) with the pads on the right, (u < n − lengths[b]) with the pads on the left.
+
+    True means padding, as in key_padding_mask of torch.nn.MultiheadAttention and src_key_padding_mask of
+    torch.nn.TransformerEncoder. The attention_mask of Hugging Face is its opposite, 1 at real tokens:
+    `(~padding_mask).long()` in torch.
+
+    Args:
+        lengths: number of real tokens of each sequence: an integer, a list or an integer array of any shape.
+        n: length of the padded rows; the largest of lengths if None.
+        side: where the pads are, "right" or "left".
+        like: an array whose library and device the mask gets. If None those of lengths, NumPy for a list.
+
+    Returns:
+        bool array of shape lengths.shape + (n,), True at pads.
+
+    Raises:
+        TypeError: lengths are not integers.
+        ValueError: a length is negative or above n, or side is another word.
+
+    >>> key_padding_mask([3, 1], 4)
+    array([[False, False, False,  True],
+           [False,  True,  True,  True]])
+    """
+    check_side(side)
+    counts, xp = _as_counts("lengths", lengths, like)
+    longest = int(xp.max(counts)) if math.prod(counts.shape) else 0
+    n = longest if n is None else check_integer("n", n, minimum=0)
+    if longest > n:
+        raise ValueError(f"lengths must be at most n = {n}, got {longest}")
+    u = xp.arange(n, dtype=counts.dtype, device=counts.device)
+    return u >= counts[..., None] if side == "right" else u < n - counts[..., None]
+
+
+def positions_from_mask(padding_mask: Array) -> Array:
+    """Positions that count real tokens only, from 0 at the first one, wherever the pads are.
+
+    t = (number of real tokens up to and including this one) − 1; 0 at pads, so that any table can be read.
+
+    With the pads on the right this is 0, 1, 2, ...; with the pads on the left it takes away the shift that
+    they cause.
+
+    Args:
+        padding_mask: bool (..., n), True at pads.
+
+    Returns:
+        int64 array (..., n), as `posenc.sinusoidal_encoding` and the position_ids of Hugging Face take it.
+
+    Raises:
+        TypeError: padding_mask is not a bool array.
+
+    >>> positions_from_mask(np.array([[True, True, False, False, False]]))
+    array([[0, 0, 0, 1, 2]])
+    """
+    xp = check_mask("padding_mask", padding_mask, 1)
+    real = xp.astype(xp.logical_not(padding_mask), xp.int64)
+    return (_running_sum(real, xp) - 1) * real
+
+
+def pack_sequences(
+    sequences: Sequence[Array], *, length: int | None = None, value: Any = 0
+) -> tuple[Array, Array]:
+    """Several documents one after the other in one row, and the number of the document at each place.
+
+    No place is spent on pads; `document_mask` keeps the documents apart, `document_positions` counts each
+    from 0.
+
+    Args:
+        sequences: as in `pad_batch`.
+        length: length of the row, filled up with pads on the right; no pads if None.
+        value: what the pads hold.
+
+    Returns:
+        The row, shape (length, ...), and its document numbers, int64 (length,): 0, 1, ..., −1 at pads.
+
+    Raises:
+        TypeError, ValueError: as in `pad_batch`; the documents together must not exceed length.
+
+    >>> pack_sequences([[5, 6, 7], [8, 9]], length=6)
+    (array([5, 6, 7, 8, 9, 0]), array([ 0,  0,  0,  1,  1, -1]))
+
+    Source: Krell et al., Efficient Sequence Packing without Cross-contamination (2021), section 3.
+    https://arxiv.org/abs/2107.02027
+    """
+    rows, xp = as_rows("sequences", sequences)
+    lengths = [row.shape[0] for row in rows]
+    n = sum(lengths) if length is None else check_integer("length", length, minimum=0)
+    if n < sum(lengths):
+        raise ValueError(f"length must be at least that of all sequences, {sum(lengths)}, got {n}")
+    row = xp.concat([*rows, _pads(n - sum(lengths), rows[0], value, xp)], axis=0)
+    return row, document_ids(lengths, n, like=rows[0])
+
+
+def document_ids(lengths: Sequence[int] | Array, n: int | None = None, *, like: Array | None = None) -> Array:
+    """The number of the document at each place of a packed row, from the lengths of the documents.
+
+    0 for the first lengths[0] places, 1 for the next lengths[1], ..., −1 for pads at the end.
+
+    Args:
+        lengths: how many tokens each document has, one axis.
+        n: length of the row; the sum of lengths, so no pads, if None.
+        like: as in `key_padding_mask`.
+
+    Returns:
+        int64 array (n,).
+
+    Raises:
+        TypeError: lengths are not integers.
+        ValueError: lengths have not one axis, one is negative, or their sum is above n.
+
+    >>> document_ids([3, 2], 6)
+    array([ 0,  0,  0,  1,  1, -1])
+    """
+    counts, xp = _as_counts("lengths", lengths, like)
+    if counts.ndim != 1:
+        raise ValueError(f"lengths must have one axis, got shape {tuple(counts.shape)}")
+    total = int(xp.sum(counts))
+    n = total if n is None else check_integer("n", n, minimum=0)
+    if total > n:
+        raise ValueError(f"lengths must sum to at most n = {n}, got {total}")
+    u = xp.arange(n, dtype=xp.int64, device=counts.device)
+    ends = _running_sum(counts, xp)
+    ids = xp.sum(xp.astype(u[:, None] >= ends, xp.int64), axis=-1)
+    return xp.where(u < total, ids, xp.full_like(ids, -1))
+
+
+def document_positions(documents: Array) -> Array:
+    """Positions that start anew with every document of a packed row.
+
+    t = place − place of the first token of the same document; 0 at pads.
+
+    Args:
+        documents: integer (..., n), a number for each place, equal within a document, as `document_ids` or
+            `pack_sequences` give them; negative at pads.
+
+    Returns:
+        int64 array (..., n).
+
+    Raises:
+        TypeError: documents are not integers.
+        ValueError: a document is in pieces: its number comes back after another one.
+
+    >>> document_positions(np.array([0, 0, 0, 1, 1, -1]))
+    array([0, 1, 2, 0, 1, 0])
+    """
+    xp = check_documents(documents)
+    # All rows in one line: every row begins with a start, so each place follows a start of its own row.
+    starts = xp.reshape(_starts(documents, xp), (-1,))
+    place = xp.arange(starts.shape[0], dtype=xp.int64, device=documents.device)
+    run = _running_sum(xp.astype(starts, xp.int64), xp) - 1
+    t = xp.reshape(place - xp.take(place[starts], run, axis=0), tuple(documents.shape))
+    return t * xp.astype(documents >= 0, xp.int64)
+
+
+def check_side(side: str) -> None:
+    if side not in ("right", "left"):
+        raise ValueError(f'side must be "right" or "left", got {side!r}')
+
+
+def check_mask(name: str, mask: Array, axes: int) -> Namespace:
+    """The library of `mask`; TypeError unless it is a bool array, ValueError for fewer than `axes` axes."""
+    xp = namespace(mask)
+    if not xp.isdtype(mask.dtype, "bool"):
+        raise TypeError(f"{name} must be a bool array, got dtype {mask.dtype}")
+    if mask.ndim < axes:
+        raise ValueError(f"{name} must have at least {axes} axes, got shape {tuple(mask.shape)}")
+    return xp
+
+
+def check_documents(documents: Array) -> Namespace:
+    """The library of `documents`; errors unless they are integers and every document is in one piece."""
+    xp = namespace(documents)
+    if not xp.isdtype(documents.dtype, "integral"):
+        raise TypeError(f"documents must be an integer array, got dtype {documents.dtype}")
+    if documents.ndim < 1:
+        raise ValueError("documents must have at least 1 axis, got shape ()")
+    # Sorted, equal numbers stand together: then there are as many runs as there are different numbers.
+    runs = xp.sum(xp.astype(_starts(documents, xp), xp.int64), axis=-1)
+    kinds = xp.sum(xp.astype(_starts(xp.sort(documents, axis=-1), xp), xp.int64), axis=-1)
+    if bool(xp.any(runs != kinds)):
+        raise ValueError(
+            "documents must be in one piece each: a number comes back after another one. "
+            "Number the documents of a row 0, 1, 2, ... in order, and its pads -1"
+        )
+    return xp
+
+
+def _starts(documents: Array, xp: Namespace) -> Array:
+    """True at the first place of each run of equal numbers."""
+    first = xp.ones_like(documents[..., :1], dtype=xp.bool)
+    return xp.concat([first, documents[..., 1:] != documents[..., :-1]], axis=-1)
+
+
+def _running_sum(x: Array, xp: Namespace) -> Array:
+    # NumPy has the standard's name from 2.1 on.
+    return np.cumsum(x, axis=-1) if xp is np else xp.cumulative_sum(x, axis=-1)
+
+
+def _as_counts(name: str, counts: Any, like: Array | None) -> tuple[Array, Namespace]:
+    """Lengths as an int64 array, at least 0: of their own library, or as a list of the library of `like`."""
+    if isinstance(counts, int | np.integer | list | tuple):
+        try:
+            array = np.asarray(counts)
+        except ValueError:
+            raise ValueError(f"{name} must be a rectangular array of integers, got {counts!r}") from None
+        if array.size == 0:
+            array = array.astype(np.int64)  # NumPy makes an empty list floating
+        xp = np if like is None else namespace(like)
+        counts = array if like is None else to_device_of(array, like, xp)
+    else:
+        xp = namespace(counts) if like is None else namespace(counts, like)
+    if not xp.isdtype(counts.dtype, "integral"):
+        raise TypeError(f"{name} must be integers, got dtype {counts.dtype}")
+    if math.prod(counts.shape) and int(xp.min(counts)) < 0:
+        raise ValueError(f"{name} must be at least 0, got {int(xp.min(counts))}")
+    return xp.astype(counts, xp.int64), xp
+
+
+def as_rows(name: str, sequences: Sequence[Array]) -> tuple[list[Array], Namespace]:
+    """The sequences as arrays that fit together, and their library."""
+    if len(sequences) == 0:
+        raise ValueError(f"{name} must hold at least one sequence, got none")
+    rows = [sequences[b] for b in range(len(sequences))]
+    lists = [row for row in rows if isinstance(row, list | tuple)]
+    if lists:
+        # An empty list has no dtype of its own.
+        dtype = next((np.asarray(row).dtype for row in lists if row), None)
+        rows = [
+            np.asarray(row, dtype=None if row else dtype) if isinstance(row, list | tuple) else row
+            for row in rows
+        ]
+    xp = namespace(*rows)
+    for b, row in enumerate(rows):
+        if row.dtype != rows[0].dtype:
+            raise TypeError(f"{name} must have one dtype, got {rows[0].dtype} and, at {b}, {row.dtype}")
+        if row.ndim < 1:
+            raise ValueError(f"{name} must have at least one axis, got a single number at {b}")
+        if row.shape[1:] != rows[0].shape[1:]:
+            raise ValueError(
+                f"{name} must have one trailing shape, got {tuple(rows[0].shape[1:])} and, at {b}, "
+                f"{tuple(row.shape[1:])}"
+            )
+    return rows, xp
+
+
+def _pads(n: int, like: Array, value: Any, xp: Namespace) -> Array:
+    """n rows of `value`, as the rows of `like`; TypeError or ValueError unless its dtype holds the value."""
+    dtype = like.dtype
+    number = isinstance(value, int | float | np.integer | np.floating)
+    if xp.isdtype(dtype, "bool"):
+        fits = isinstance(value, bool | int | np.bool_) and value in (0, 1)
+    elif xp.isdtype(dtype, "integral"):
+        limits = xp.iinfo(dtype)
+        fits = number and math.isfinite(value) and value == int(value) and limits.min <= value <= limits.max
+    else:
+        fits = number and (not math.isfinite(value) or abs(value) <= float(xp.finfo(dtype).max))
+    if not fits:
+        raise ValueError(f"value must be one that the dtype of the sequences, {dtype}, holds; got {value!r}")
+    return xp.full((n, *like.shape[1:]), value, dtype=dtype, device=like.device)

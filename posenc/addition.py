@@ -1,0 +1,100 @@
+"""How a code reaches the model: added to the token embeddings, or put beside them.
+
+Source: Vaswani et al., Attention Is All You Need (2017), sections 3.4 and 3.5. https://arxiv.org/abs/1706.03762
+"""
+
+from __future__ import annotations
+
+import math
+
+from posenc._arrays import Array, Namespace, namespace
+
+__all__ = ["add_positions", "concat_positions"]
+
+
+def add_positions(x: Array, pe: Array, *, scale: bool = False) -> Array:
+    """Token embeddings plus their position codes, the input of a Transformer.
+
+    x + pe, or with `scale` sqrt(dim) · x + pe.
+
+    Args:
+        x: embeddings, shape (seq, dim) or (batch, seq, dim), floating.
+        pe: codes, shape (seq, dim), the same for all sentences of a batch, or the shape of x. Nothing else is
+            broadcast.
+        scale: multiply the embeddings by sqrt(dim) first, as the original paper does. Right for embeddings
+            that start with variance 1/dim, wrong for those that start with variance 1.
+
+    Returns:
+        Array of the shape and dtype of x. The sum is made in the wider of the two dtypes, in float32 at
+        least, and rounded once.
+
+    Raises:
+        TypeError: arrays of different libraries, or not floating; scale is not a bool.
+        ValueError: shapes that do not fit.
+
+    >>> import numpy as np
+    >>> add_positions(np.array([[1.0, 3.0], [1.0, 3.0]]), np.array([[2.0, 1.0], [1.0, 3.0]]))
+    array([[3., 4.],
+           [2., 6.]])
+
+    Source: Vaswani et al. (2017), sections 3.4 (the factor) and 3.5 (the sum).
+    """
+    xp = _check("x", x, "pe", pe)
+    if not isinstance(scale, bool):
+        raise TypeError(f"scale must be True or False, got {scale!r}")
+    if tuple(pe.shape) not in (tuple(x.shape), tuple(x.shape[-2:])):
+        raise ValueError(
+            f"pe must have shape {_either(x.shape, x.shape[-1])} to be added to x, got {tuple(pe.shape)}"
+        )
+    wide = xp.result_type(x.dtype, pe.dtype, xp.float32)
+    embeddings = xp.astype(x, wide)
+    if scale:
+        embeddings = embeddings * math.sqrt(x.shape[-1])
+    return xp.astype(embeddings + xp.astype(pe, wide), x.dtype)
+
+
+def concat_positions(x: Array, pe: Array) -> Array:
+    """Token embeddings with their position codes beside them, in columns of their own.
+
+    [x; pe]. A linear layer on it is [x; pe] [W_x; W_p] = x W_x + pe W_p; with W_x = W_p = W it is
+    (x + pe) W: addition is concatenation with tied weights.
+
+    Args:
+        x: embeddings, shape (seq, dim) or (batch, seq, dim), floating.
+        pe: codes, shape (seq, d_p), repeated for each sentence of a batch, or (batch, seq, d_p). Their width
+            d_p is free.
+
+    Returns:
+        Array (seq, dim + d_p) or (batch, seq, dim + d_p) of the dtype of x, to which the codes are rounded.
+
+    Raises:
+        TypeError: arrays of different libraries, or not floating.
+        ValueError: shapes that do not fit.
+
+    >>> import numpy as np
+    >>> concat_positions(np.array([[1.0, 3.0]]), np.array([[2.0, 1.0]]))
+    array([[1., 3., 2., 1.]])
+    """
+    xp = _check("x", x, "pe", pe)
+    if tuple(pe.shape[:-1]) not in (tuple(x.shape[:-1]), tuple(x.shape[-2:-1])):
+        raise ValueError(
+            f"pe must have shape {_either(x.shape, 'd_p')} to stand beside x, got {tuple(pe.shape)}"
+        )
+    codes = xp.broadcast_to(xp.astype(pe, x.dtype), (*x.shape[:-1], pe.shape[-1]))
+    return xp.concat([x, codes], axis=-1)
+
+
+def _check(name: str, x: Array, other: str, pe: Array) -> Namespace:
+    xp = namespace(x, pe)
+    for label, array in ((name, x), (other, pe)):
+        if not xp.isdtype(array.dtype, "real floating"):
+            raise TypeError(f"{label} must be floating, got dtype {array.dtype}")
+    if x.ndim not in (2, 3):
+        raise ValueError(f"{name} must have shape (seq, dim) or (batch, seq, dim), got {tuple(x.shape)}")
+    return xp
+
+
+def _either(shape: tuple[int, ...], width: int | str) -> str:
+    """The shapes that codes for embeddings of this shape may have, in words."""
+    leading = [", ".join(str(n) for n in part) for part in (shape[-2:-1], shape[:-1])]
+    return " or ".join(dict.fromkeys(f"({part}, {width})" for part in leading))

@@ -1,0 +1,180 @@
+"""Learned position embeddings: a table with one trained row for each position, and what to do at its end.
+
+Sources: Gehring et al., Convolutional Sequence to Sequence Learning (2017), section 3.1,
+https://arxiv.org/abs/1705.03122; Devlin et al., BERT (2019), https://arxiv.org/abs/1810.04805;
+Dosovitskiy et al., An Image is Worth 16x16 Words (2021), https://arxiv.org/abs/2010.11929
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import array_api_compat
+import numpy as np
+
+from posenc._arrays import Array, Namespace, check_integer, is_length, namespace, to_device_of
+
+__all__ = ["interpolate_table", "learned_encoding"]
+
+Overflow = Literal["error", "clamp"]
+
+
+def learned_encoding(positions: int | Array, table: Array, *, overflow: Overflow = "error") -> Array:
+    """The rows of a table of position embeddings.
+
+    p_t = table[t], rows counted from 0; with overflow="clamp" p_t = table[min(t, max_len − 1)].
+
+    Args:
+        positions: an integer n, meaning 0, 1, ..., n − 1, or an array of whole positions in an integer dtype,
+            of any shape.
+        table: shape (max_len, dim), floating.
+        overflow: what becomes of positions from max_len on. "error" refuses them; "clamp" gives them all the
+            last row, so that nothing tells one of them from another.
+
+    Returns:
+        Array (n, dim), or positions.shape + (dim,), of the dtype and library and on the device of table.
+        Gradients reach the rows that were picked, and no other.
+
+    Raises:
+        TypeError: positions or table of a wrong kind or dtype, or of different libraries.
+        ValueError: a position is negative, or not below max_len while overflow is "error"; table is not a
+            matrix with at least one row; overflow is neither word.
+
+    >>> import numpy as np
+    >>> table = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+    >>> learned_encoding([2, 0], table)
+    array([[4., 5.],
+           [0., 1.]])
+    >>> learned_encoding(5, table, overflow="clamp")[:, 0]
+    array([0., 2., 4., 4., 4.])
+
+    Source: Gehring et al. (2017), section 3.1; Devlin et al. (2019), section 3.
+    """
+    xp = _check_table(table)
+    max_len = table.shape[0]
+    overflow = check_overflow(overflow)
+    if is_length(positions):
+        rows = xp.arange(
+            check_integer("positions", positions, minimum=0), device=array_api_compat.device(table)
+        )
+        last = rows.shape[0] - 1
+    else:
+        rows = _as_rows(positions, table, xp)
+        empty = 0 in rows.shape
+        first, last = (0, 0) if empty else (int(xp.min(rows)), int(xp.max(rows)))
+        if first < 0:
+            raise ValueError(f"positions must be at least 0, got {first}")
+    if last >= max_len:
+        if overflow == "error":
+            raise ValueError(
+                f"positions must lie in 0..{max_len - 1}, the rows of table, got {last}; overflow='clamp' "
+                "gives them all the last row, interpolate_table makes a longer table"
+            )
+        rows = xp.where(rows < max_len, rows, xp.full_like(rows, max_len - 1))
+    picked = xp.take(table, xp.reshape(rows, (-1,)), axis=0)
+    return xp.reshape(picked, (*rows.shape, table.shape[1]))
+
+
+def interpolate_table(table: Array, length: int, *, align_corners: bool = True) -> Array:
+    """A table of another length, its rows mixed linearly from neighbouring rows of the old one.
+
+    new[j] = (1 − f) · table[k] + f · table[k + 1], where k + f = j · (max_len − 1) / (length − 1); without
+    align_corners k + f = (j + ½) · max_len / length − ½, held within 0..max_len − 1.
+
+    Args:
+        table: shape (max_len, dim), floating.
+        length: number of rows of the result, at least 1.
+        align_corners: True keeps the first row first and the last row last, and gives every position of a
+            longer table a place of its own. False takes rows for cells of equal size; from three times the
+            length on, its first positions all lie before the middle of the first cell and get one code.
+            Names and numbers are those of torch.nn.functional.interpolate(mode="linear"), whose default is
+            False. No low-pass filter is applied when the table gets shorter.
+
+    Returns:
+        Array (length, dim) of the dtype and library and on the device of table; computed in float32 at least
+        and rounded once. With length = max_len the same numbers.
+
+    Raises:
+        TypeError: table is not a floating array, length is not an integer, align_corners is not a bool.
+        ValueError: table is not a matrix with at least one row, length is below 1.
+
+    >>> import numpy as np
+    >>> table = np.array([[0.0], [1.0], [2.0], [3.0]])
+    >>> interpolate_table(table, 7)[:, 0]
+    array([0. , 0.5, 1. , 1.5, 2. , 2.5, 3. ])
+    >>> interpolate_table(table, 8, align_corners=False)[:, 0]
+    array([0.  , 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3.  ])
+
+    Source: Dosovitskiy et al. (2021), section 3.2, for a grid of image patches; here for a line.
+    """
+    xp = _check_table(table)
+    length = check_integer("length", length, minimum=1)
+    if not isinstance(align_corners, bool):
+        raise TypeError(f"align_corners must be True or False, got {align_corners!r}")
+    return _resample(table, *_linear_taps(table.shape[0], length, align_corners), xp)
+
+
+def check_overflow(overflow: str) -> Overflow:
+    """`overflow`, if it is one of the two words."""
+    if overflow == "error":
+        return "error"
+    if overflow == "clamp":
+        return "clamp"
+    raise ValueError(f'overflow must be "error" or "clamp", got {overflow!r}')
+
+
+def _linear_taps(n: int, length: int, align_corners: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Which old rows each new row is mixed from, and how much of each: two arrays (length, 2)."""
+    j = np.arange(length)
+    # One division, so that the last place is n - 1 exactly.
+    at = j * (n - 1) / max(length - 1, 1) if align_corners else (2 * j + 1) * n / (2 * length) - 0.5
+    at = np.clip(at, 0, n - 1)
+    low = np.minimum(np.floor(at).astype(np.int64), max(n - 2, 0))
+    share = at - low
+    return np.stack([low, np.minimum(low + 1, n - 1)], axis=1), np.stack([1 - share, share], axis=1)
+
+
+def _resample(table: Array, taps: np.ndarray, weights: np.ndarray, xp: Namespace) -> Array:
+    """Rows Σ_k weights[:, k] · table[taps[:, k]]; any number of taps, so that other kernels can use it."""
+    wide = xp.result_type(table.dtype, xp.float32)
+    device = array_api_compat.device(table)
+    rows = xp.astype(table, wide)
+    result = xp.zeros((len(taps), table.shape[1]), dtype=wide, device=device)
+    for tap, weight in zip(taps.T, weights.T, strict=True):
+        share = xp.asarray(weight[:, None], dtype=wide, device=device)
+        result = result + share * xp.take(rows, to_device_of(tap, table, xp), axis=0)
+    return xp.astype(result, table.dtype)
+
+
+def _check_table(table: Array) -> Namespace:
+    if not array_api_compat.is_array_api_obj(table):
+        raise TypeError(f"table must be a floating array (max_len, dim), got {type(table).__name__}")
+    xp = namespace(table)
+    if not xp.isdtype(table.dtype, "real floating"):
+        raise TypeError(f"table must be floating, got dtype {table.dtype}")
+    if table.ndim != 2 or table.shape[0] < 1:
+        raise ValueError(f"table must have shape (max_len, dim) with max_len >= 1, got {tuple(table.shape)}")
+    return xp
+
+
+def _as_rows(positions: Array, table: Array, xp: Namespace) -> Array:
+    """Positions as int64 of the library and on the device of table."""
+    if isinstance(positions, list | tuple):
+        try:
+            array = np.asarray(positions, dtype=None if positions else np.int64)
+        except ValueError:
+            raise ValueError(f"positions must be a rectangular array, got {positions!r}") from None
+        if not np.isdtype(array.dtype, "integral"):
+            raise TypeError(f"positions must be integers, got dtype {array.dtype}")
+        return to_device_of(array.astype(np.int64), table, xp)
+    if not array_api_compat.is_array_api_obj(positions):
+        raise TypeError(
+            "positions must be an integer n (for 0..n-1) or an array of integers, "
+            f"got {positions!r} of type {type(positions).__name__}"
+        )
+    namespace(positions, table)
+    if not xp.isdtype(positions.dtype, "integral"):
+        raise TypeError(
+            f"positions must be integers, got dtype {positions.dtype}: a table has no row between two rows"
+        )
+    return xp.astype(positions, xp.int64)

@@ -1,0 +1,141 @@
+"""The first ideas one has for telling positions apart: the position itself, and one axis per position."""
+
+from __future__ import annotations
+
+from posenc._arrays import (
+    Array,
+    DType,
+    Namespace,
+    as_positions,
+    check_float_dtype,
+    check_integer,
+    is_length,
+    namespace,
+    torch_namespace,
+)
+from posenc.offsets import positional_scores
+
+__all__ = ["argmax_positions", "integer_encoding", "one_hot_encoding"]
+
+
+def integer_encoding(
+    positions: int | Array, dim: int, *, start: int = 0, dtype: DType | None = None
+) -> Array:
+    """The position itself, written into every dimension.
+
+    p_t = (t + start, ..., t + start).
+
+    Args:
+        positions: an integer n, meaning 0, 1, ..., n − 1, or an array of positions of any shape.
+        dim: width of the encoding, at least 1.
+        start: number given to position 0. Some texts count from 1.
+        dtype: floating dtype of the result, to which the numbers are rounded; the array library's default one
+            if None. With an integer n a torch dtype gives a torch tensor on the CPU, anything else a NumPy
+            array.
+
+    Returns:
+        Array of shape (n, dim), or positions.shape + (dim,), of the library and on the device of
+        `positions`. Row t has norm |t + start| · sqrt(dim).
+
+    Raises:
+        TypeError: positions are not numbers or come in float16 or bfloat16, dim or start is not an integer,
+            dtype is not floating.
+        ValueError: n is negative, dim is below 1, start is beyond ±2⁵³ (where float64 no longer counts by
+            one), or a number is not finite or too large for dtype.
+
+    >>> integer_encoding(2, 4, start=1)
+    array([[1., 1., 1., 1.],
+           [2., 2., 2., 2.]])
+    """
+    dim = check_integer("dim", dim, minimum=1)
+    start = check_integer("start", start, minimum=-(2**53))
+    if start > 2**53:
+        raise ValueError(f"start must be at most 2**53, got {start}")
+    xp, t = _positions(positions, dtype)
+    dtype = check_float_dtype(dtype, xp)
+    numbers = t + start
+    # float16 ends at 65504: an error rather than inf.
+    most = float(xp.finfo(dtype).max)
+    outside = xp.logical_not(xp.abs(numbers) <= most)
+    if bool(xp.any(outside)):
+        first = float(numbers[outside][0])
+        raise ValueError(f"positions + start must lie within ±{most:.15g}, for {dtype}, got {first:.15g}")
+    column = xp.astype(numbers, dtype)[..., None]
+    # `+ zeros` rather than broadcast_to: the result is an array of its own, which may be written to.
+    return column + xp.zeros((dim,), dtype=column.dtype, device=column.device)
+
+
+def one_hot_encoding(positions: int | Array, size: int | None = None, *, dtype: DType | None = None) -> Array:
+    """One axis for each position: 1 at index t, 0 elsewhere.
+
+    Multiplied by a matrix W it picks a row: e_t W = W[t]. So a one-hot code before a linear layer is a
+    learned table of positions.
+
+    Args:
+        positions: an integer n, meaning 0, 1, ..., n − 1, or an array of integer positions of any shape.
+        size: number of axes, L. If None, n; must be given with an array.
+        dtype: floating dtype of the result, as in `integer_encoding`.
+
+    Returns:
+        Array of shape (n, size), or positions.shape + (size,), of the library and on the device of
+        `positions`.
+
+    Raises:
+        TypeError: positions are not numbers or come in float16 or bfloat16, size is not an integer, dtype is
+            not floating.
+        ValueError: a position is not a whole number, negative or not below size; n or size is negative; size
+            is missing.
+
+    >>> one_hot_encoding(3)
+    array([[1., 0., 0.],
+           [0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    if is_length(positions):
+        size = check_integer("positions", positions, minimum=0) if size is None else size
+    xp, t = _positions(positions, dtype)
+    if size is None:
+        raise ValueError("size must be given when positions is an array: the number of axes is not known")
+    size = check_integer("size", size, minimum=0)
+    outside = (t < 0) | (t >= size) | (t != xp.floor(t))
+    if bool(xp.any(outside)):
+        first = float(t[outside][0])
+        raise ValueError(f"positions must be whole numbers from 0 to below size {size}, got {first:.15g}")
+    axes = xp.arange(size, dtype=t.dtype, device=t.device)
+    return xp.astype(t[..., None] == axes, check_float_dtype(dtype, xp))
+
+
+def argmax_positions(encoding: Array, w_query: Array, w_key: Array) -> Array:
+    """Which position each position would attend to most, judged by positions alone.
+
+    argmax over u of (p_t W_Q) · (p_u W_K).
+
+    Args:
+        encoding: codes of n positions, shape (n, dim), floating.
+        w_query, w_key: projections, shape (..., dim, d_head), of the dtype of encoding; leading axes stand
+            for many heads.
+
+    Returns:
+        Integer array (..., n): for each query position t the key position with the highest score, of equal
+        ones the first. float16 and bfloat16 scores are computed in float32.
+
+    Raises:
+        TypeError: arrays of different libraries or dtypes, or not floating.
+        ValueError: encoding is not (n, dim) with n ≥ 1, a projection does not have dim rows, or the two
+            projections differ in shape.
+
+    >>> import numpy as np
+    >>> w = np.ones((4, 2))
+    >>> argmax_positions(integer_encoding(5, 4), w, w)
+    array([0, 4, 4, 4, 4])
+    """
+    scores = positional_scores(encoding, w_query, w_key)
+    return namespace(scores).argmax(scores, axis=-1)
+
+
+def _positions(positions: int | Array, dtype: DType) -> tuple[Namespace, Array]:
+    """`as_positions`, except that an integer n with a torch dtype is counted out in torch."""
+    xp = torch_namespace(dtype) if is_length(positions) else None
+    if xp is not None:
+        positions = xp.arange(check_integer("positions", positions, minimum=0))
+    return as_positions(positions)

@@ -1,0 +1,6 @@
+"""The encodings as torch layers: thin over the formulas of `posenc`. Needs torch (`posenc[torch]`)."""
+
+from posenc.nn.learned import LearnedEncoding
+from posenc.nn.sinusoidal import SinusoidalEncoding
+
+__all__ = ["LearnedEncoding", "SinusoidalEncoding"]

@@ -1,0 +1,32 @@
+"""What every layer that adds codes to embeddings asks of its input."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+
+def check_embeddings(x: Tensor, dim: int) -> None:
+    """TypeError or ValueError unless x is floating, of shape (batch, seq, dim) or (seq, dim)."""
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
+        raise TypeError(f"x must be a floating tensor of embeddings, got {kind}")
+    if x.ndim not in (2, 3) or x.shape[-1] != dim:
+        raise ValueError(f"x must have shape (batch, seq, {dim}) or (seq, {dim}), got {tuple(x.shape)}")
+
+
+def check_positions(positions: Tensor, x: Tensor, offset: int) -> None:
+    """TypeError or ValueError unless positions hold a number for each token of x, and no offset is given."""
+    if offset != 0:
+        raise ValueError(f"offset must be 0 when positions are given, got {offset}")
+    if not isinstance(positions, Tensor):
+        raise TypeError(f"positions must be a tensor, got {type(positions).__name__}")
+    if positions.shape not in (x.shape[-2:-1], x.shape[:-1]):
+        raise ValueError(
+            f"positions must have shape {tuple(x.shape[-2:-1])} or {tuple(x.shape[:-1])}, "
+            f"got {tuple(positions.shape)}"
+        )
+
+
+def add(x: Tensor, codes: Tensor) -> Tensor:
+    """x + codes in the wider of their dtypes, rounded once to the dtype of x."""
+    return (x + codes).to(x.dtype)

@@ -1,0 +1,141 @@
+"""Learned position embeddings as a layer: a trained row for each position, added to the token embeddings."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc._arrays import check_integer
+from posenc.learned import Overflow, check_overflow, interpolate_table, learned_encoding
+from posenc.nn._inputs import add, check_embeddings, check_positions
+
+__all__ = ["LearnedEncoding"]
+
+
+class LearnedEncoding(nn.Module):
+    """Adds a trained vector for each position to its input, then applies dropout.
+
+    forward(x) = dropout(x + weight[offset], ..., weight[offset + seq − 1]).
+
+    The table `weight`, (max_len, dim), is a parameter: it is trained, saved, and cast by `.to()` like any
+    other. It has the name and shape of the weight of torch.nn.Embedding(max_len, dim), so checkpoints of that
+    layer load. A table and an input of different dtypes are added in the wider one and rounded once to the
+    dtype of x.
+
+    Args:
+        dim: width of the input, at least 1.
+        max_len: number of positions, each with a row of its own.
+        dropout: probability of zeroing an element of the sum while training.
+        overflow: what becomes of positions from max_len on: "error", or "clamp" to the last row.
+        std: standard deviation of the normal distribution that the rows start from; 0.02 in BERT and ViT.
+        resize_on_load: whether a checkpoint with another number of rows is interpolated to max_len while it
+            loads (`posenc.interpolate_table`, first row to first, last to last). If not, it is an error.
+
+    Shapes:
+        x: (batch, seq, dim) or (seq, dim). Result: the shape and dtype of x.
+
+    Raises:
+        TypeError: dim or max_len is not an integer, resize_on_load not a bool, x is not a floating tensor.
+        ValueError: dim, max_len, dropout or std out of range, x has another width or rank, or x reaches
+            beyond max_len while overflow is "error".
+
+    >>> layer = LearnedEncoding(768, 512)
+    >>> sum(parameter.numel() for parameter in layer.parameters())
+    393216
+
+    Source: Devlin et al., BERT (2019), section 3; Dosovitskiy et al. (2021), section 3.1.
+    """
+
+    dim: int
+    overflow: Overflow
+    std: float
+    resize_on_load: bool
+    dropout: nn.Dropout
+    weight: nn.Parameter
+
+    def __init__(
+        self,
+        dim: int,
+        max_len: int,
+        *,
+        dropout: float = 0.1,
+        overflow: Overflow = "error",
+        std: float = 0.02,
+        resize_on_load: bool = False,
+    ) -> None:
+        super().__init__()
+        self.dim = check_integer("dim", dim, minimum=1)
+        self.overflow = check_overflow(overflow)
+        if isinstance(std, bool) or not isinstance(std, Real):
+            raise TypeError(f"std must be a real number, got {std!r}")
+        if not (math.isfinite(std) and std >= 0):
+            raise ValueError(f"std must be finite and at least 0, got {std!r}")
+        self.std = float(std)
+        if not isinstance(resize_on_load, bool):
+            raise TypeError(f"resize_on_load must be True or False, got {resize_on_load!r}")
+        self.resize_on_load = resize_on_load
+        self.dropout = nn.Dropout(dropout)
+        self.weight = nn.Parameter(torch.empty(check_integer("max_len", max_len, minimum=1), self.dim))
+        self.reset_parameters()
+        self.register_load_state_dict_pre_hook(_resize_saved_table)
+
+    @property
+    def max_len(self) -> int:
+        """Number of positions that have a row."""
+        return self.weight.shape[0]
+
+    def reset_parameters(self) -> None:
+        """Fill the table with fresh random rows, as after `to_empty`."""
+        nn.init.normal_(self.weight, std=self.std)
+
+    def forward(self, x: Tensor, *, offset: int = 0, positions: Tensor | None = None) -> Tensor:
+        """x plus its rows.
+
+        Args:
+            x: (batch, seq, dim) or (seq, dim), floating.
+            offset: position of the first token. One token at a time with a growing offset gives, bit for
+                bit, what one pass over the whole sequence gives.
+            positions: explicit whole positions instead, shape (seq,) or (batch, seq). They are checked, for
+                which a GPU has to be waited for.
+        """
+        check_embeddings(x, self.dim)
+        if positions is not None:
+            check_positions(positions, x, offset)
+            rows = learned_encoding(positions, self.weight, overflow=self.overflow)
+            return self.dropout(add(x, rows))
+        end = offset + x.shape[-2]
+        if offset < 0 or (end > self.max_len and self.overflow == "error"):
+            raise ValueError(
+                f"positions {offset}..{end - 1} must lie in 0..{self.max_len - 1}: the table ends there; "
+                f"resize it, or make the layer with a larger max_len, got max_len={self.max_len}"
+            )
+        t = torch.arange(offset, end, device=self.weight.device).clamp(max=self.max_len - 1)
+        return self.dropout(add(x, self.weight[t]))
+
+    def resize(self, length: int, *, align_corners: bool = True) -> LearnedEncoding:
+        """Give the table another number of rows, interpolated from those it has; returns the layer.
+
+        The parameter stays the same object with other numbers in it and without a gradient. An optimizer that
+        has already made steps still holds averages of the old shape and will raise: make a new one.
+
+        Args:
+            length, align_corners: as in `posenc.interpolate_table`.
+        """
+        with torch.no_grad():
+            self.weight.data = interpolate_table(self.weight.detach(), length, align_corners=align_corners)
+        self.weight.grad = None
+        return self
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, max_len={self.max_len}, overflow={self.overflow!r}"
+
+
+def _resize_saved_table(module: LearnedEncoding, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
+    """On request only, fit the rows of a checkpoint; another width stays, and torch reports it."""
+    saved = state.get(prefix + "weight")
+    if module.resize_on_load and saved is not None and saved.ndim == 2 and saved.shape[1] == module.dim:
+        state[prefix + "weight"] = interpolate_table(saved, module.max_len)

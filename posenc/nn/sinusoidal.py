@@ -1,0 +1,124 @@
+"""The sinusoidal encoding as a layer that is added to the token embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc._arrays import check_base, check_even_dim, check_integer
+from posenc.nn._inputs import add, check_embeddings, check_positions
+from posenc.sinusoidal import sinusoidal_encoding
+
+__all__ = ["SinusoidalEncoding"]
+
+
+class SinusoidalEncoding(nn.Module):
+    """Adds the sinusoidal encoding to its input, then applies dropout.
+
+    forward(x) = dropout(x + PE(offset), ..., PE(offset + seq − 1)).
+
+    The codes are a float32 table that is not trained, not saved and not cast: a checkpoint made with another
+    max_len loads, and after `.to(torch.bfloat16)` the sum is still made in float32 and rounded once to the
+    dtype of x. A float64 input gets codes in float64.
+
+    Args:
+        dim: width of the input, even and at least 2.
+        max_len: number of positions in the table. A longer input is an error, never a wrong code.
+        dropout: probability of zeroing an element of the sum while training.
+        base: as in `posenc.frequencies`.
+
+    Shapes:
+        x: (batch, seq, dim) or (seq, dim). Result: the shape and dtype of x.
+
+    A (seq, batch, dim) input cannot be told from (batch, seq, dim) by its shape: it would get positions along
+    its batch axis. Transpose it first.
+
+    Raises:
+        TypeError: dim or max_len is not an integer, x is not a floating tensor.
+        ValueError: dim is odd, max_len or base out of range, dropout outside [0, 1], x has another width or
+            rank, or x reaches beyond max_len.
+
+    >>> layer = SinusoidalEncoding(4, dropout=0.0)
+    >>> layer(torch.zeros(1, 2, 4))
+    tensor([[[0.0000, 1.0000, 0.0000, 1.0000],
+             [0.8415, 0.5403, 0.0100, 0.9999]]])
+
+    Source: Vaswani et al. (2017), sections 3.5 and 5.4.
+    """
+
+    table: Tensor
+
+    def __init__(self, dim: int, max_len: int = 5000, *, dropout: float = 0.1, base: float = 10000.0) -> None:
+        super().__init__()
+        self.dim = check_even_dim(dim)
+        self.max_len = check_integer("max_len", max_len, minimum=1)
+        self.base = check_base(base)
+        self.dropout = nn.Dropout(dropout)
+        self.register_buffer("table", self._make_table(), persistent=False)
+        self.register_load_state_dict_pre_hook(_drop_saved_table)
+
+    def forward(self, x: Tensor, *, offset: int = 0, positions: Tensor | None = None) -> Tensor:
+        """x plus its codes.
+
+        Args:
+            x: (batch, seq, dim) or (seq, dim), floating.
+            offset: position of the first token. One token at a time with a growing offset gives, bit for
+                bit, what one pass over the whole sequence gives.
+            positions: explicit positions instead, integer or real, shape (seq,) or (batch, seq); computed
+                by the formula, so not limited by max_len.
+        """
+        check_embeddings(x, self.dim)
+        seq = x.shape[-2]
+        if positions is not None:
+            check_positions(positions, x, offset)
+            return self._add(x, sinusoidal_encoding(positions, self.dim, base=self.base, dtype=_wide(x)))
+        if offset < 0 or offset + seq > self.max_len:
+            raise ValueError(
+                f"positions {offset}..{offset + seq - 1} must lie in 0..{self.max_len - 1}: "
+                f"make the layer with a larger max_len, got max_len={self.max_len}"
+            )
+        if x.dtype == torch.float64:
+            t = torch.arange(offset, offset + seq, device=x.device)
+            return self._add(x, sinusoidal_encoding(t, self.dim, base=self.base, dtype=x.dtype))
+        return self._add(x, self.table[offset : offset + seq])
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, max_len={self.max_len}, base={self.base}"
+
+    def _add(self, x: Tensor, codes: Tensor) -> Tensor:
+        return self.dropout(add(x, codes))
+
+    def _make_table(self) -> Tensor:
+        return sinusoidal_encoding(self.max_len, self.dim, base=self.base, dtype=torch.float32)
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> SinusoidalEncoding:
+        """Follow the module to another device, but never into another precision."""
+        before = self.table
+        super()._apply(fn, recurse)
+        after = self.table
+        if after.dtype != torch.float32 or before.is_meta != after.is_meta:
+            # Cast, or materialised from the meta device with nothing in it: make the codes anew.
+            fresh = torch.empty_like(before) if after.is_meta else self._make_table().to(after.device)
+            self.table = fresh
+        return self
+
+
+def _wide(x: Tensor) -> torch.dtype:
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
+def _drop_saved_table(module: SinusoidalEncoding, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
+    """Let checkpoints of the common recipe load: it saves its table under the name "pe".
+
+    Dropped only if it holds these very codes (to bfloat16); any other "pe" stays, and torch reports it.
+    """
+    saved = state.get(prefix + "pe")
+    if saved is None or saved.shape[-1:] != (module.dim,) or saved.numel() == 0:
+        return
+    rows = saved.reshape(-1, module.dim)
+    codes = sinusoidal_encoding(rows.shape[0], module.dim, base=module.base, dtype=torch.float32)
+    if torch.allclose(rows.cpu().float(), codes, rtol=0.0, atol=0.01):
+        del state[prefix + "pe"]

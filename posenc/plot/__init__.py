@@ -1,0 +1,70 @@
+"""The pictures of the book, one function each. Needs matplotlib (`posenc[plot]`).
+
+Every function draws on the current figure style, takes `lang="en"` or `"zh"` for its labels and returns the
+axes or the figure, so that a caller can go on from there. The first Chinese picture adds an installed Chinese
+font to `rcParams["font.family"]`.
+"""
+
+from posenc.plot.addition import read_back_curves, table_sum, training_panels, vector_sum
+from posenc.plot.attention import attention_map
+from posenc.plot.learned import table_columns, table_lengths
+from posenc.plot.masks import (
+    attention_pair,
+    leak_curves,
+    leak_paths,
+    loss_denominators,
+    mask_maps,
+    output_mask_bars,
+    padding_sides,
+)
+from posenc.plot.naive import distance_profiles, energy_shares, score_curves, sum_bars
+from posenc.plot.offsets import (
+    kernel_curves,
+    offset_stripes,
+    shift_arrows,
+    shift_errors,
+    toeplitz_maps,
+)
+from posenc.plot.order import loss_curves, order_blindness
+from posenc.plot.sinusoidal import (
+    clock_hands,
+    code_distances,
+    heat_map,
+    nearest_codes,
+    waveforms,
+    wavelength_ladder,
+)
+
+__all__ = [
+    "attention_map",
+    "attention_pair",
+    "clock_hands",
+    "code_distances",
+    "distance_profiles",
+    "energy_shares",
+    "heat_map",
+    "kernel_curves",
+    "leak_curves",
+    "leak_paths",
+    "loss_curves",
+    "loss_denominators",
+    "mask_maps",
+    "nearest_codes",
+    "offset_stripes",
+    "order_blindness",
+    "output_mask_bars",
+    "padding_sides",
+    "read_back_curves",
+    "score_curves",
+    "shift_arrows",
+    "shift_errors",
+    "sum_bars",
+    "table_columns",
+    "table_lengths",
+    "table_sum",
+    "toeplitz_maps",
+    "training_panels",
+    "vector_sum",
+    "waveforms",
+    "wavelength_ladder",
+]

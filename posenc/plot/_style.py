@@ -1,0 +1,142 @@
+"""What all pictures share: size, colours that hold on light and dark pages, words in two languages."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import matplotlib.pyplot as plt
+from matplotlib import font_manager
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+Lang = Literal["en", "zh"]
+
+# Narrow enough that labels stay readable when a phone scales the picture down.
+WIDTH = 4.8
+
+# At least 3:1 against both white and the dark page; every use pairs a colour with a line style or a label.
+BLUE, ORANGE, GREEN, PURPLE, GOLD, GREY = "#0072b2", "#d55e00", "#008a65", "#b0578d", "#a07800", "#767676"
+COLORS = (BLUE, ORANGE, GREEN, PURPLE, GOLD, GREY)
+LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
+
+# Words that pictures use, one place for both languages.
+WORDS: dict[str, tuple[str, str]] = {
+    "all / all": ("all losses / all places", "全部损失 / 全部位置"),
+    "attention weight": ("attention weight", "注意力权重"),
+    "chance": ("chance", "随机猜测"),
+    "change": ("change since the start", "与起点之差"),
+    "code": ("code", "编码"),
+    "code distance": ("distance of the codes", "编码距离"),
+    "cosine": ("cosine", "余弦"),
+    "dimension": ("dimension", "维度"),
+    "energy share": ("share of the energy", "位置占能量的份额"),
+    "error of the map": ("error of the map", "映射的误差"),
+    "first rise": ("first rise after k = {}", "k = {} 之后首次回升"),
+    "fitted on": ("fitted here", "拟合所用窗口"),
+    "gain": ("gain", "增益"),
+    "input": ("input", "输入"),
+    "kernel share": ("K(k) / K(0)", "K(k) / K(0)"),
+    "key mask": ("key mask", "键填充掩码"),
+    "key position": ("key position u", "键的位置 u"),
+    "largest": ("largest", "最大"),
+    "largest change": ("largest change of a real output", "真实输出的最大变化"),
+    "layer number": ("layer {}", "第 {} 层"),
+    "leak": ("attention on pads", "落在填充上的注意力"),
+    "leak in": ("in", "流入"),
+    "leak out": ("out", "流出"),
+    "left by place": ("left, counted by place", "左填充，按所在列计数"),
+    "left from mask": ("left, counted from the mask", "左填充，按掩码计数"),
+    "loss": ("loss", "损失"),
+    "mean": ("mean", "均值"),
+    "no mask": ("no mask", "无掩码"),
+    "number of pads": ("number of pads", "填充的个数"),
+    "number of positions": ("number of positions", "位置数"),
+    "offset": ("offset k", "偏移 k"),
+    "one step": ("one step", "相邻一步"),
+    "other position": ("position u", "位置 u"),
+    "pair": ("pair", "频率对"),
+    "position": ("position t", "位置 t"),
+    "position code": ("position code", "位置编码"),
+    "query position": ("query position t", "查询的位置 t"),
+    "read right": ("share read correctly", "读对的比例"),
+    "real / all": ("real losses / all places", "真实损失 / 全部位置"),
+    "real / real": ("real losses / real tokens", "真实损失 / 真实词元数"),
+    "right by place": ("right, counted by place", "右填充，按所在列计数"),
+    "scaled score": ("score / largest |score|", "分数 / 最大绝对值"),
+    "sine": ("sine", "正弦"),
+    "smallest distance": ("smallest distance of two codes", "编码间最小距离"),
+    "step": ("step {}", "第 {} 步"),
+    "sum": ("sum", "相加结果"),
+    "token embedding": ("token embedding", "词嵌入"),
+    "training step": ("training step", "训练步数"),
+    "turn": ("turn", "转角"),
+    "value": ("value", "取值"),
+    "wavelength": ("wavelength", "波长"),
+    "weight": ("weight", "权重"),
+    "width": ("width", "宽度"),
+    "with output mask": ("with output mask", "有输出掩码"),
+    "without output mask": ("without output mask", "无输出掩码"),
+}
+
+# Fonts with Chinese glyphs that systems ship; the first one found is used.
+CHINESE_FONTS = (
+    "PingFang SC",
+    "Hiragino Sans GB",
+    "Microsoft YaHei",
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Source Han Sans SC",
+    "WenQuanYi Micro Hei",
+    "SimHei",
+)
+
+
+def word(key: str, lang: Lang) -> str:
+    """The word for `key` in the language of the picture."""
+    return WORDS[key][0 if lang == "en" else 1]
+
+
+def check_lang(lang: str, ax: Axes | None = None) -> None:
+    """ValueError unless lang is "en" or "zh"; for Chinese, give matplotlib a font that has it.
+
+    The font stays in rcParams["font.family"], so that labels which the caller adds afterwards show as well.
+    Axes that the caller has made before know nothing of it yet: pass them as `ax`.
+    """
+    if lang not in ("en", "zh"):
+        raise ValueError(f'lang must be "en" or "zh", got {lang!r}')
+    if lang == "zh":
+        family = list(plt.rcParams["font.family"])
+        known = {font.name for font in font_manager.fontManager.ttflist}
+        found = next((name for name in CHINESE_FONTS if name in known), None)
+        if found is not None and found not in family and "sans-serif" in family:
+            # Latin letters keep their font; matplotlib falls back glyph by glyph.
+            plt.rcParams["font.family"] = [*family, found]
+        if ax is not None:
+            for text in ax.findobj(Text):
+                text.set_fontfamily(plt.rcParams["font.family"])
+
+
+def new_figure(
+    height: float, *, rows: int = 1, columns: int = 1, **options: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure of the book's width, `height` inches high, and its axes in reading order."""
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(WIDTH, height), squeeze=False, layout="constrained", **options
+    )
+    return figure, list(axes.flat)
+
+
+def quiet(ax: Axes) -> Axes:
+    """Without the box around the data: only the two axes that carry numbers."""
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def number(value: float) -> str:
+    """A short text for a wavelength or a count: 6.28, 62.8, 628, 60 611."""
+    if not math.isfinite(value):
+        return str(value)
+    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
+    return f"{value:,.{digits}f}".replace(",", " ")

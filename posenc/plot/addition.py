@@ -1,0 +1,227 @@
+"""Pictures of how codes join embeddings: arrows, tables, three steps of training, and what is read back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from posenc._arrays import Array
+from posenc.addition import add_positions
+from posenc.plot._style import (
+    BLUE,
+    COLORS,
+    GREEN,
+    GREY,
+    LINES,
+    ORANGE,
+    Lang,
+    check_lang,
+    new_figure,
+    quiet,
+    word,
+)
+
+__all__ = ["read_back_curves", "table_sum", "training_panels", "vector_sum"]
+
+MARKERS = "osD^v*"
+
+
+def vector_sum(embedding: Array, codes: Array, *, ax: Axes | None = None, lang: Lang = "en") -> Axes:
+    """One embedding plus several codes in the plane: each sum is the far corner of a parallelogram.
+
+    With exactly two codes dotted lines join the two codes and the two sums, with their length: it is the
+    same.
+
+    Args:
+        embedding: shape (2,).
+        codes: shape (n, 2), one to three codes.
+        ax: axes to draw into; a new figure if None.
+        lang: language of the labels, "en" or "zh".
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: vectors that do not lie in the plane, no codes, or more than three.
+    """
+    check_lang(lang, ax)
+    e, rows = np.asarray(embedding, dtype=float), np.asarray(codes, dtype=float)
+    if e.shape != (2,):
+        raise ValueError(f"embedding must have shape (2,), got {e.shape}")
+    if rows.ndim != 2 or rows.shape[1] != 2 or not 1 <= len(rows) <= 3:
+        raise ValueError(f"codes must have shape (n, 2) with n from 1 to 3, got {rows.shape}")
+    sums = add_positions(np.broadcast_to(e, rows.shape), rows)
+    if ax is None:
+        _, (ax,) = new_figure(4.2)
+    groups = (
+        ("token embedding", e[None], BLUE, "-", 3.2),
+        ("position code", rows, ORANGE, "--", 1.8),
+        ("sum", sums, GREEN, "-.", 1.8),
+    )
+    for name, vectors, color, line, width in groups:
+        for k, (x, y) in enumerate(vectors):
+            label = word(name, lang) if k == 0 else None
+            ax.plot([0, x], [0, y], color=color, linestyle=line, linewidth=width, label=label)
+            ax.plot(x, y, color=color, marker="o", markersize=5)
+    for p, total in zip(rows, sums, strict=True):
+        for corner in (p, e):
+            ax.plot(*zip(corner, total, strict=True), color=GREY, linewidth=0.8)
+    if len(rows) == 2:
+        # The diagonals of a parallelogram cross in the middle, so the lower number stands aside.
+        for (a, b), place, side in ((rows, 0.1, "right"), (sums, 0.5, "left")):
+            ax.plot(*zip(a, b, strict=True), color=GREY, linestyle=":", linewidth=2)
+            shift = (6 if side == "left" else -6, 0)
+            ax.annotate(
+                f"{math.dist(a, b):.3f}", a + place * (b - a), shift, textcoords="offset points",
+                ha=side, va="center",
+            )  # fmt: skip
+    for points, shift, side in ((rows, (6, -9), "left"), (np.vstack([e[None], sums]), (-7, 5), "right")):
+        for x, y in points:
+            if points is rows and (x, y) == tuple(e):
+                continue  # a code that equals the embedding: one label is enough
+            ax.annotate(f"({x:g}, {y:g})", (x, y), shift, textcoords="offset points", ha=side, fontsize=9)
+    ax.set_aspect("equal")
+    quiet(ax).legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.02, 0.5))
+    return ax
+
+
+def table_sum(x: Array, pe: Array, *, tokens: Sequence[str] | None = None, lang: Lang = "en") -> Figure:
+    """Embeddings, codes and their sum as three tables: one row a token, one column a dimension, one scale.
+
+    Args:
+        x: embeddings, shape (seq, dim).
+        pe: codes, shape (seq, dim).
+        tokens: names of the rows; their positions if None.
+        lang: language of the labels, "en" or "zh".
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: x and pe do not have one shape of two axes, or tokens not one name a row.
+    """
+    check_lang(lang)
+    embeddings, codes = np.asarray(x, dtype=float), np.asarray(pe, dtype=float)
+    if embeddings.ndim != 2 or codes.shape != embeddings.shape:
+        raise ValueError(f"x and pe must have one shape (seq, dim), got {embeddings.shape} and {codes.shape}")
+    names = _names(tokens, len(embeddings), "tokens")
+    tables = (embeddings, codes, add_positions(embeddings, codes))
+    most = max(float(np.abs(table).max(initial=0)) for table in tables) or 1.0
+    figure, axes = new_figure(0.9 + 0.3 * len(embeddings), columns=3, sharey=True)
+    words = ("token embedding", "position code", "sum")
+    for ax, table, name, sign in zip(axes, tables, words, ("", "+", "="), strict=True):
+        image = ax.imshow(table, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="none")
+        ax.set_title(word(name, lang), fontsize=10)
+        ax.set(xticks=(), xlabel=f"{table.shape[0]} × {table.shape[1]}")
+        ax.text(-0.06, 0.5, sign, transform=ax.transAxes, ha="right", va="center", fontsize=14)
+    axes[0].set_yticks(range(len(names)), labels=names)
+    bar = figure.colorbar(image, ax=axes, shrink=0.9)
+    bar.set_ticks([-most, 0, most], labels=[f"−{most:.3g}", "0", f"{most:.3g}"])
+    return figure
+
+
+def training_panels(
+    embedding: Array, codes: Array, *, tokens: Sequence[str] | None = None, lang: Lang = "en"
+) -> Figure:
+    """What training has changed since its start: a column a step, embeddings above, position codes below.
+
+    Each panel is a table of changes, all with one scale, and says the largest. White has not moved.
+
+    Args:
+        embedding: the embeddings before and after each step, shape (steps + 1, n_tokens, dim), as in
+            `posenc.experiments.TrainingSteps`; one to four steps.
+        codes: the same of the codes, shape (steps + 1, n_positions, dim).
+        tokens: names of the embeddings; their ids if None.
+        lang: language of the labels, "en" or "zh".
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: shapes that do not fit, no step or more than four, or not one name a token.
+    """
+    check_lang(lang)
+    tables = [np.asarray(table, dtype=float) for table in (embedding, codes)]
+    if any(table.ndim != 3 for table in tables) or not 2 <= len(tables[0]) == len(tables[1]) <= 5:
+        raise ValueError(
+            "embedding and codes must have shape (steps + 1, rows, dim) with the same 1 to 4 steps, "
+            f"got {tables[0].shape} and {tables[1].shape}"
+        )
+    steps = len(tables[0]) - 1
+    names = (_names(tokens, tables[0].shape[1], "tokens"), _names(None, tables[1].shape[1], "codes"))
+    changes = [table[1:] - table[0] for table in tables]
+    most = max(float(np.abs(change).max(initial=0)) for change in changes) or 1.0
+    heights = [len(rows) + 2 for rows in names]
+    figure, axes = new_figure(
+        0.4 + 0.19 * sum(heights), rows=2, columns=steps, sharey="row", height_ratios=heights
+    )
+    for k, ax in enumerate(axes):
+        row, step = divmod(k, steps)
+        change = changes[row][step]
+        image = ax.imshow(change, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="none")
+        largest = f"{word('largest', lang)} {np.abs(change).max(initial=0):.2f}"
+        ax.set_title(
+            f"{word('step', lang).format(step + 1)}\n{largest}" if row == 0 else largest, fontsize=9, pad=3
+        )
+        ax.set_xticks(())
+        ax.set_yticks(range(len(names[row])), labels=names[row], fontsize=9)
+    axes[0].set_ylabel(word("token embedding", lang))
+    axes[steps].set_ylabel(word("position code", lang))
+    bar = figure.colorbar(image, ax=axes, shrink=0.8, label=word("change", lang))
+    bar.set_ticks([-most, 0, most], labels=[f"−{most:.2g}", "0", f"{most:.2g}"])
+    return figure
+
+
+def read_back_curves(
+    widths: Sequence[int], shares: Mapping[str, Sequence[float]], *, ax: Axes | None = None, lang: Lang = "en"
+) -> Axes:
+    """How often a reader gets it right, by the width of what it reads: a curve a reader.
+
+    Args:
+        widths: at least two, rising; drawn on a logarithmic axis.
+        shares: the name of each reader and its shares of right answers, one for each width, in 0..1; at most
+            six.
+        ax: axes to draw into; a new figure if None.
+        lang: language of the labels, "en" or "zh". The names are shown as they are given.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: fewer than two widths or not rising, no reader or more than six, or a reader without one
+            share in 0..1 for each width.
+    """
+    check_lang(lang, ax)
+    x = np.asarray(widths, dtype=float)
+    if x.ndim != 1 or len(x) < 2 or not (x[0] > 0 and (np.diff(x) > 0).all()):
+        raise ValueError(f"widths must be at least two rising numbers, got {list(widths)}")
+    if not 1 <= len(shares) <= len(COLORS):
+        raise ValueError(f"shares must hold 1 to {len(COLORS)} readers, got {len(shares)}")
+    curves = {name: np.asarray(y, dtype=float) for name, y in shares.items()}
+    for name, y in curves.items():
+        if y.shape != x.shape or not ((y >= 0) & (y <= 1)).all():
+            raise ValueError(f"shares[{name!r}] must be {len(x)} numbers between 0 and 1, got {y}")
+    if ax is None:
+        _, (ax,) = new_figure(3.2)
+    for (name, y), color, line, marker in zip(curves.items(), COLORS, LINES, MARKERS, strict=False):
+        ax.plot(x, y, color=color, linestyle=line, marker=marker, markersize=5, label=name, clip_on=False)
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(x, labels=[f"{width:g}" for width in x])
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set(ylim=(0, 1), xlabel=word("width", lang), ylabel=word("read right", lang))
+    quiet(ax).legend(frameon=False, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    return ax
+
+
+def _names(names: Sequence[str] | None, n: int, argument: str) -> list[str]:
+    """One name a row: those given, or the numbers of the rows."""
+    if names is None:
+        return [str(k) for k in range(n)]
+    if len(names) != n:
+        raise ValueError(f"{argument} must hold {n} names, got {len(names)}")
+    return list(names)

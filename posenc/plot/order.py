@@ -1,0 +1,146 @@
+"""Pictures of what a model knows about order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+
+from posenc._arrays import Array
+from posenc.order import same_bag
+from posenc.plot._style import COLORS, GREY, LINES, ORANGE, Lang, check_lang, new_figure, quiet, word
+
+__all__ = ["loss_curves", "order_blindness"]
+
+# Height of a strip, and of the gap between the two rows that the lines cross, in units of one column.
+STRIP, GAP = 0.16, 0.62
+
+
+def order_blindness(
+    first: Sequence[str],
+    first_outputs: Array,
+    second: Sequence[str],
+    second_outputs: Array,
+    *,
+    atol: float = 1e-6,
+    ax: Axes | None = None,
+    lang: Lang = "en",
+) -> Axes:
+    """Two orders of the same tokens, and what a model makes of each: output vectors as strips of colour.
+
+    A line joins a token to the same token in the other order, and the two means over all tokens: grey and
+    solid where the two vectors are equal, orange and dashed where they differ. Of a token that occurs several
+    times, the first is joined to the first, and so on.
+
+    Args:
+        first, second: the tokens in the two orders.
+        first_outputs, second_outputs: the output vectors, shape (n, d), one row a token.
+        atol: vectors are equal if no entry differs by more than this.
+        ax: axes to draw into; a new figure if None.
+        lang: language of the labels, "en" or "zh".
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: the two do not hold the same tokens, or the outputs are not one row a token.
+
+    >>> ax = order_blindness("ab", np.eye(2), "ba", np.eye(2)[::-1])
+    """
+    check_lang(lang, ax)
+    if not first or not same_bag(first, second):
+        raise ValueError(f"first and second must hold the same tokens, got {list(first)} and {list(second)}")
+    above, below = np.asarray(first_outputs, dtype=float), np.asarray(second_outputs, dtype=float)
+    n = len(first)
+    if above.ndim != 2 or above.shape[0] != n or above.shape[1] == 0:
+        raise ValueError(f"first_outputs must have shape ({n}, d), got {above.shape}")
+    if below.shape != above.shape:
+        raise ValueError(f"second_outputs must have shape {above.shape}, got {below.shape}")
+    if ax is None:
+        _, (ax,) = new_figure(2.6)
+    # The mean of each row of vectors stands behind them, half a column apart.
+    columns = [*range(n), n + 0.3]
+    above, below = np.vstack([above, above.mean(axis=0)]), np.vstack([below, below.mean(axis=0)])
+    most = float(np.abs([above, below]).max()) or 1.0
+    high, low = GAP + STRIP, 0.0
+    for y, vectors, tokens, side in ((high, above, first, 1), (low, below, second, -1)):
+        for x, vector, label in zip(columns, vectors, [*tokens, word("mean", lang)], strict=True):
+            box = (x - 0.4, x + 0.4, y - STRIP / 2, y + STRIP / 2)
+            ax.imshow(vector[None], extent=box, cmap="RdBu_r", vmin=-most, vmax=most, interpolation="none")
+            ax.add_patch(_frame(box))
+            place = "bottom" if side > 0 else "top"
+            ax.text(x, y + side * (STRIP / 2 + 0.03), label, ha="center", va=place, fontsize=11)
+    for t, u in enumerate([*_partners(first, second), n]):
+        equal = np.allclose(above[t], below[u], rtol=0, atol=atol)
+        ax.plot(
+            (columns[t], columns[u]),
+            (high - STRIP / 2, low + STRIP / 2),
+            color=GREY if equal else ORANGE,
+            linestyle="-" if equal else (0, (4, 3)),
+            linewidth=1.6,
+        )
+    ax.set(xlim=(-0.5, columns[-1] + 0.5), ylim=(low - STRIP / 2 - 0.22, high + STRIP / 2 + 0.22))
+    ax.set(aspect="auto", xticks=[], yticks=[])
+    ax.set_frame_on(False)
+    return ax
+
+
+def loss_curves(
+    curves: Mapping[str, Sequence[float]],
+    *,
+    chance: float | None = None,
+    ax: Axes | None = None,
+    lang: Lang = "en",
+) -> Axes:
+    """Losses over the steps of training, one curve a model.
+
+    Args:
+        curves: the name of each model and its losses; at most six.
+        chance: a loss to mark by a thin line with its value, such as ln 2 for a coin toss.
+        ax: axes to draw into; a new figure if None.
+        lang: language of the labels, "en" or "zh". The names are shown as they are given.
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: no curve, more than six, or one that is empty.
+
+    >>> ax = loss_curves({"no code": [0.9, 0.7], "with code": [0.9, 0.1]}, chance=0.693)
+    """
+    check_lang(lang, ax)
+    if not 1 <= len(curves) <= len(COLORS):
+        raise ValueError(f"curves must hold 1 to {len(COLORS)} models, got {len(curves)}")
+    for name, losses in curves.items():
+        if len(losses) == 0:
+            raise ValueError(f"curves must hold losses for every model, got none for {name!r}")
+    if ax is None:
+        _, (ax,) = new_figure(2.8)
+    if chance is not None:
+        label = f"{word('chance', lang)} {chance:.3f}"
+        ax.axhline(chance, color=GREY, linewidth=0.8)
+        ax.text(1, chance, label, transform=ax.get_yaxis_transform(), ha="right", va="bottom", fontsize=9)
+    for (name, losses), color, line in zip(curves.items(), COLORS, LINES, strict=False):
+        ax.plot(np.asarray(losses, dtype=float), color=color, linestyle=line, linewidth=1.8, label=name)
+    ax.set(xlabel=word("training step", lang), ylabel=word("loss", lang), ylim=(0, None))
+    quiet(ax).legend(frameon=False, fontsize=9)
+    return ax
+
+
+def _partners(first: Sequence[str], second: Sequence[str]) -> list[int]:
+    """For each token of first, where the same token stands in second; the k-th goes with the k-th."""
+    seen: Counter[str] = Counter()
+    places = []
+    for token in first:
+        hits = [u for u, other in enumerate(second) if other == token]
+        places.append(hits[seen[token]])
+        seen[token] += 1
+    return places
+
+
+def _frame(box: tuple[float, float, float, float]) -> Rectangle:
+    left, right, bottom, top = box
+    return Rectangle((left, bottom), right - left, top - bottom, fill=False, edgecolor=GREY, linewidth=0.8)

@@ -1,0 +1,286 @@
+"""Pictures of the sinusoidal encoding."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
+
+from posenc._arrays import Array, check_base, check_even_dim, check_integer
+from posenc.plot._style import (
+    BLUE,
+    COLORS,
+    GREY,
+    LINES,
+    ORANGE,
+    Lang,
+    check_lang,
+    new_figure,
+    number,
+    quiet,
+    word,
+)
+from posenc.sinusoidal import code_distance, sinusoidal_encoding, wavelengths
+
+__all__ = ["clock_hands", "code_distances", "heat_map", "nearest_codes", "waveforms", "wavelength_ladder"]
+
+
+def clock_hands(positions: Sequence[float], dim: int, *, base: float = 10000.0, lang: Lang = "en") -> Figure:
+    """The code of each position as dim/2 clocks: one row a position, one dial a pair.
+
+    The tip of hand i is (sin ω_i t, cos ω_i t): column 2i of the code says how far right it lies, column
+    2i + 1 how far up. At t = 0 every hand points up, and all turn as the hands of a clock do.
+
+    Args:
+        positions: integer or real positions, one to six of them.
+        dim: width of the encoding, even and at most 12, so that dials stay readable.
+        base: as in `posenc.frequencies`.
+        lang: language of the labels, "en" or "zh".
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: dim is odd or above 12, or there are no positions, or more than six.
+    """
+    check_lang(lang)
+    half = check_even_dim(dim) // 2
+    if half > 6:
+        raise ValueError(f"dim must be at most 12 for dials that can be read, got {dim}")
+    t = np.asarray(positions, dtype=float)
+    if t.ndim != 1 or not 1 <= t.size <= 6:
+        raise ValueError(f"positions must hold one to six positions, got shape {t.shape}")
+    tips = sinusoidal_encoding(t, dim, base=base).reshape(t.size, half, 2)
+    lengths = wavelengths(dim, base)
+    figure, axes = new_figure(0.35 + 4.3 / half * t.size, rows=t.size, columns=half)
+    rim = np.linspace(0, 2 * math.pi, 101)
+    for k, ax in enumerate(axes):
+        row, i = divmod(k, half)
+        x, y = tips[row, i]
+        ax.plot(np.sin(rim), np.cos(rim), color=GREY, linewidth=1)
+        ax.plot(0, 1, color=GREY, linestyle="none", marker="|", markersize=7)
+        ax.plot([0, x], [0, y], color=BLUE, linewidth=2)
+        ax.plot(x, y, color=BLUE, linestyle="none", marker="o", markersize=5)
+        ax.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), xticks=(), yticks=(), aspect="equal")
+        ax.spines[:].set_visible(False)
+        if row == 0:
+            ax.set_title(f"{word('wavelength', lang)}\n{number(lengths[i])}", fontsize=9)
+        if i == 0:
+            ax.set_ylabel(f"t = {t[row]:g}", fontsize=10, rotation=0, ha="right", va="center")
+    return figure
+
+
+def code_distances(dims: Sequence[int], *, n: int = 61, base: float = 10000.0, lang: Lang = "en") -> Figure:
+    """How far apart two codes lie, by the offset between their positions: a panel for each width.
+
+    Dots are the whole offsets that words can have; the dashed line is one step, the distance of neighbours.
+
+    Args:
+        dims: widths to compare, even.
+        n: offsets 0..n−1, at least 2.
+        base: as in `posenc.frequencies`.
+        lang: language of the labels, "en" or "zh".
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: there are no widths, one is odd, or n is below 2.
+    """
+    check_lang(lang)
+    dims = _check_dims(dims)
+    n = check_integer("n", n, minimum=2)
+    offsets = np.arange(n)
+    figure, axes = new_figure(0.5 + 1.25 * len(dims), rows=len(dims), sharex=True)
+    for ax, dim in zip(axes, dims, strict=True):
+        distance = code_distance(offsets, dim, base=base)
+        ax.axhline(distance[1], color=ORANGE, linestyle="--", linewidth=1.2, label=word("one step", lang))
+        ax.plot(offsets, distance, color=BLUE, marker=".", markersize=4, linewidth=0.8)
+        quiet(ax).set_title(f"{word('width', lang)} {dim}", fontsize=10, loc="left")
+        ax.set_ylim(0, 2 * math.sqrt(dim / 2))
+    axes[0].legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False, borderaxespad=0)
+    axes[-1].set_xlabel(word("offset", lang))
+    figure.supylabel(word("code distance", lang), fontsize=10)
+    return figure
+
+
+def heat_map(codes: Array, *, ax: Axes | None = None, lang: Lang = "en") -> Axes:
+    """A table of codes as a picture: one row a position, one column a dimension.
+
+    Args:
+        codes: shape (n, dim). Colours run from −m to m, m being the largest absolute value.
+        ax: axes to draw into; a new figure if None.
+        lang: language of the labels, "en" or "zh".
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: codes are not a matrix.
+    """
+    check_lang(lang)
+    shown = np.asarray(codes, dtype=float)
+    if shown.ndim != 2:
+        raise ValueError(f"codes must have shape (n, dim), got {shown.shape}")
+    if ax is None:
+        _, (ax,) = new_figure(3.4)
+    most = float(np.abs(shown).max(initial=0)) or 1.0
+    image = ax.imshow(shown, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="none")
+    bar = ax.figure.colorbar(image, ax=ax, label=word("value", lang), shrink=0.9)
+    bar.set_ticks([-most, 0, most], labels=[f"−{most:.3g}", "0", f"{most:.3g}"])
+    ax.set(xlabel=word("dimension", lang), ylabel=word("position", lang))
+    return ax
+
+
+def nearest_codes(
+    dims: Sequence[int],
+    *,
+    n: int = 100_000,
+    base: float = 10000.0,
+    ax: Axes | None = None,
+    lang: Lang = "en",
+) -> Axes:
+    """How well codes can be told apart: the smallest distance between two codes, by the number of positions.
+
+    Args:
+        dims: widths to compare, even, at most six.
+        n: largest number of positions, at least 3. Both axes are logarithmic.
+        base: as in `posenc.frequencies`.
+        ax: axes to draw into; a new figure if None.
+        lang: language of the labels, "en" or "zh".
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: there are no widths or more than six, one is odd, or n is below 3.
+    """
+    check_lang(lang)
+    dims = _check_dims(dims)
+    if len(dims) > len(COLORS):
+        raise ValueError(f"dims must hold at most {len(COLORS)} widths, got {len(dims)}")
+    offsets = np.arange(1, check_integer("n", n, minimum=3))
+    if ax is None:
+        _, (ax,) = new_figure(3.2)
+    for dim, color, line in zip(dims, COLORS, LINES, strict=False):
+        # Codes of n positions are at offsets 1..n-1 from each other; only steps and the end need drawing.
+        smallest = np.minimum.accumulate(code_distance(offsets, dim, base=base))
+        corner = np.append(True, smallest[1:] < smallest[:-1])
+        corner[-1] = True
+        label = f"{word('width', lang)} {dim}"
+        ax.step(offsets[corner] + 1, smallest[corner], where="post", color=color, linestyle=line, label=label)
+    quiet(ax).set(xscale="log", yscale="log", xlabel=word("number of positions", lang))
+    ax.set(ylabel=word("smallest distance", lang), xlim=(2, n))
+    _plain_ticks(ax.xaxis, ax.yaxis)
+    ax.legend(loc="lower left", frameon=False)
+    return ax
+
+
+def wavelength_ladder(
+    dims: Sequence[int], *, base: float = 10000.0, ax: Axes | None = None, lang: Lang = "en"
+) -> Axes:
+    """The wavelengths of each width on a logarithmic scale: evenly spaced from 2π to just below 2π · base.
+
+    Args:
+        dims: widths to compare, even, one line each.
+        base: as in `posenc.frequencies`.
+        ax: axes to draw into; a new figure if None.
+        lang: language of the labels, "en" or "zh".
+
+    Returns:
+        The axes.
+
+    Raises:
+        ValueError: there are no widths, or one is odd.
+    """
+    check_lang(lang)
+    dims = _check_dims(dims)
+    limit = 2 * math.pi * check_base(base)
+    if ax is None:
+        _, (ax,) = new_figure(0.9 + 0.45 * len(dims))
+    ax.axvline(limit, color=ORANGE, linestyle="--", linewidth=1.2)
+    ax.annotate(
+        f"2π · {base:g}", (limit, 1), xycoords=("data", "axes fraction"), xytext=(0, 2),
+        textcoords="offset points", color=ORANGE, ha="center", va="bottom", fontsize=9,
+    )  # fmt: skip
+    for k, dim in enumerate(dims):
+        lengths = wavelengths(dim, base)
+        ax.plot(lengths, np.full(len(lengths), k), color=BLUE, marker="|", markersize=11, linewidth=0.6)
+        ax.annotate(
+            number(lengths[-1]), (lengths[-1], k), xytext=(0, 8), textcoords="offset points",
+            color=BLUE, ha="right", fontsize=8,
+        )  # fmt: skip
+    ax.set_yticks(range(len(dims)), labels=[f"{word('width', lang)} {dim}" for dim in dims])
+    ax.set(xscale="log", xlabel=f"{word('wavelength', lang)} λ", ylim=(len(dims) - 0.5, -0.7))
+    _plain_ticks(ax.xaxis)
+    return quiet(ax)
+
+
+def waveforms(
+    dim: int,
+    *,
+    pairs: Sequence[int] | None = None,
+    n: int = 100,
+    base: float = 10000.0,
+    lang: Lang = "en",
+) -> Figure:
+    """The waves that an encoding is read from: a panel for each pair, from fast to slow.
+
+    Args:
+        dim: width of the encoding, even.
+        pairs: which pair indices i to draw, each in 0..dim/2−1; if None up to four, evenly spread.
+        n: how many positions, at least 2. Curves are drawn at real positions between, dots at 0, 1, ...
+        base: as in `posenc.frequencies`.
+        lang: language of the labels, "en" or "zh".
+
+    Returns:
+        The figure.
+
+    Raises:
+        ValueError: no pair, or one that the encoding does not have, or n below 2.
+    """
+    check_lang(lang)
+    half = check_even_dim(dim) // 2
+    n = check_integer("n", n, minimum=2)
+    if pairs is None:
+        pairs = sorted({round(i) for i in np.linspace(0, half - 1, min(half, 4))})
+    if len(pairs) == 0:
+        raise ValueError("pairs must name at least one pair, got none")
+    for i in pairs:
+        if not 0 <= i < half:
+            raise ValueError(f"pairs must lie in 0..{half - 1} for dim {dim}, got {i}")
+    lengths = wavelengths(dim, base)
+    fine = np.linspace(0, n - 1, 400)
+    curves = sinusoidal_encoding(fine, dim, base=base)
+    dots = sinusoidal_encoding(n, dim, base=base)
+    figure, axes = new_figure(0.5 + 1.1 * len(pairs), rows=len(pairs), sharex=True, sharey=True)
+    for ax, i in zip(axes, pairs, strict=True):
+        for column, color, line, name in ((2 * i, BLUE, "-", "sine"), (2 * i + 1, ORANGE, "--", "cosine")):
+            ax.plot(fine, curves[:, column], color=color, linestyle=line, label=word(name, lang))
+            if n <= 64:
+                ax.plot(dots[:, column], color=color, linestyle="none", marker=".", markersize=4)
+        title = f"{word('pair', lang)} {i} · {word('wavelength', lang)} {number(lengths[i])}"
+        quiet(ax).set_title(title, fontsize=10, loc="left")
+        ax.set(ylim=(-1.15, 1.15), yticks=(-1, 0, 1))
+    axes[-1].set_xlabel(word("position", lang))
+    axes[0].legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 1), frameon=False, borderaxespad=0)
+    return figure
+
+
+def _check_dims(dims: Sequence[int]) -> list[int]:
+    checked = [check_even_dim(dim, "each of dims") for dim in dims]
+    if not checked:
+        raise ValueError("dims must hold at least one width, got none")
+    return checked
+
+
+def _plain_ticks(*axes: Axis) -> None:
+    """Powers of ten as plain numbers: matplotlib would set them as formulas, which a Chinese font lacks."""
+    for axis in axes:
+        axis.set_major_formatter(lambda x, _: f"{x:,.0f}".replace(",", " ") if x >= 1 else f"{x:g}")
+        axis.set_minor_formatter(NullFormatter())

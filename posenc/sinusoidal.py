@@ -1,0 +1,222 @@
+"""Sinusoidal positional encoding: a position as the readings of dim/2 clocks, from fast to slow.
+
+Source: Vaswani et al., Attention Is All You Need (2017), section 3.5. https://arxiv.org/abs/1706.03762
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from posenc._arrays import (
+    Array,
+    DType,
+    Namespace,
+    as_positions,
+    check_base,
+    check_even_dim,
+    check_float_dtype,
+    check_integer,
+    is_length,
+    namespace,
+    to_device_of,
+    torch_namespace,
+)
+
+__all__ = [
+    "code_distance",
+    "decode_position",
+    "frequencies",
+    "sinusoidal_encoding",
+    "wavelengths",
+]
+
+
+def frequencies(dim: int, base: float = 10000.0) -> np.ndarray:
+    """Angular frequency of each sine-cosine pair, in radians per position.
+
+    ω_i = base^(−2i/dim) for i = 0, ..., dim/2 − 1.
+
+    Args:
+        dim: width of the encoding, even and at least 2.
+        base: ratio between the first frequency and the limit that the last one approaches; above 1.
+
+    Returns:
+        float64 NumPy array of shape (dim/2,), falling geometrically from 1.
+
+    Raises:
+        TypeError: dim is not an integer, or base is not a real number.
+        ValueError: dim is odd or below 2, or base is not above 1.
+
+    >>> frequencies(4)
+    array([1.  , 0.01])
+
+    Source: Vaswani et al. (2017), section 3.5.
+    """
+    dim = check_even_dim(dim)
+    return check_base(base) ** (-np.arange(0, dim, 2) / dim)
+
+
+def wavelengths(dim: int, base: float = 10000.0) -> np.ndarray:
+    """Wavelength of each sine-cosine pair, in positions: after so many steps the pair repeats.
+
+    λ_i = 2π / ω_i = 2π · base^(2i/dim). The first is 2π; the last stays below 2π · base.
+
+    Args:
+        dim: width of the encoding, even and at least 2.
+        base: as in `frequencies`.
+
+    Returns:
+        float64 NumPy array of shape (dim/2,), rising geometrically.
+
+    Raises:
+        TypeError, ValueError: as in `frequencies`.
+
+    >>> wavelengths(8).round(3).tolist()
+    [6.283, 62.832, 628.319, 6283.185]
+
+    Source: Vaswani et al. (2017), section 3.5.
+    """
+    return 2 * math.pi / frequencies(dim, base)
+
+
+def sinusoidal_encoding(
+    positions: int | Array, dim: int, *, base: float = 10000.0, dtype: DType | None = None
+) -> Array:
+    """The sinusoidal encoding of `positions`.
+
+    PE(t, 2i) = sin(ω_i t), PE(t, 2i + 1) = cos(ω_i t), with ω_i from `frequencies`.
+
+    Angles are made in float64 and the result is rounded once, to `dtype`: it differs from the float64 value
+    by half a unit in the last place of `dtype`, plus at most 2⁻⁵¹ · t, the error of a float64 angle itself.
+
+    Args:
+        positions: an integer n, meaning 0, 1, ..., n − 1, or an array of integer or real (float32, float64)
+            positions of any shape. Negative positions are allowed in an array.
+        dim: width of the encoding, even and at least 2.
+        base: as in `frequencies`.
+        dtype: floating dtype of the result; the array library's default one if None. With an integer n
+            a torch dtype gives a torch tensor on the CPU, anything else a NumPy array.
+
+    Returns:
+        Array of shape (n, dim), or positions.shape + (dim,), of the library and on the device of
+        `positions`. Every row has norm sqrt(dim/2).
+
+    Raises:
+        TypeError: positions are not numbers or come in float16 or bfloat16, dtype is not floating.
+        ValueError: n is negative, dim is odd or below 2, base is not above 1.
+
+    >>> sinusoidal_encoding(3, 4).round(4)
+    array([[ 0.    ,  1.    ,  0.    ,  1.    ],
+           [ 0.8415,  0.5403,  0.01  ,  1.    ],
+           [ 0.9093, -0.4161,  0.02  ,  0.9998]])
+
+    Source: Vaswani et al. (2017), section 3.5.
+    """
+    freqs = frequencies(dim, base)
+    if is_length(positions):
+        xp = torch_namespace(dtype) or np
+        return _table(
+            check_integer("positions", positions, minimum=0), freqs, check_float_dtype(dtype, xp), xp
+        )
+    xp, t = as_positions(positions)
+    dtype = check_float_dtype(dtype, xp)
+    angles = t[..., None] * to_device_of(freqs, t, xp)
+    pairs = xp.stack([xp.astype(xp.sin(angles), dtype), xp.astype(xp.cos(angles), dtype)], axis=-1)
+    return xp.reshape(pairs, (*t.shape, 2 * len(freqs)))
+
+
+def _table(n: int, freqs: np.ndarray, dtype: DType, xp: Namespace) -> Array:
+    """Positions 0..n-1 with about sqrt(n) sines per frequency instead of n.
+
+    sin x + i cos x = i e^(−ix), so the code of s + j is the code of s turned by e^(−i ω j). Both factors and
+    their product are float64 (complex128); only the result is rounded.
+    """
+    block = 2 ** round(math.log2(max(n, 1)) / 2)
+    omega = xp.asarray(freqs)
+    step = xp.arange(block, dtype=xp.float64)[:, None] * omega
+    turn = xp.cos(step) - 1j * xp.sin(step)
+    start = xp.arange(0, n, block, dtype=xp.float64)[:, None] * omega
+    code = xp.sin(start) + 1j * xp.cos(start)
+    table = xp.empty((n, 2 * len(freqs)), dtype=dtype)
+    # Some blocks at a time in one buffer, so that the float64 values stay in the processor's cache.
+    many = max(1, 2**17 // (block * len(freqs)))
+    buffer = xp.empty((many, *turn.shape), dtype=turn.dtype)
+    for k in range(0, code.shape[0], many):
+        some = code[k : k + many, None, :]
+        turned = xp.multiply(some, turn, out=buffer[: some.shape[0], ...])
+        rows = table[k * block : (k + many) * block, :]
+        rows[...] = xp.reshape(_interleaved(turned, xp), (-1, 2 * len(freqs)))[: rows.shape[0], :]
+    return table
+
+
+def _interleaved(z: Array, xp: Namespace) -> Array:
+    """Complex (..., m) as real (..., 2m): re, im, re, im, ... without a copy."""
+    if xp is np:
+        return z.view(np.float64)
+    return xp.reshape(xp.view_as_real(z), (*z.shape[:-1], 2 * z.shape[-1]))
+
+
+def code_distance(offsets: int | Array, dim: int, *, base: float = 10000.0) -> Array:
+    """Distance between the codes of two positions that lie `offsets` apart, wherever they lie.
+
+    ‖PE(t + k) − PE(t)‖ = 2 · sqrt(Σ_i sin²(ω_i k / 2)): a chord on each of the dim/2 unit circles.
+
+    Args:
+        offsets: an integer n, meaning 0, 1, ..., n − 1, or an array of offsets of any shape, in positions.
+        dim: width of the encoding, even and at least 2.
+        base: as in `frequencies`.
+
+    Returns:
+        float64 array, (n,) or offsets.shape, between 0 and 2 · sqrt(dim/2).
+
+    Raises:
+        TypeError, ValueError: as in `sinusoidal_encoding`.
+
+    >>> code_distance([0, 1, 2], 64).round(4)
+    array([0.    , 1.4718, 2.7189])
+    """
+    freqs = frequencies(dim, base)
+    xp, k = as_positions(offsets, "offsets")
+    total = xp.zeros_like(k)
+    # Pair by pair: a million offsets need a million numbers, not a million times dim/2.
+    for omega in freqs.tolist():
+        total = total + xp.sin(k * (omega / 2)) ** 2
+    return 2 * xp.sqrt(total)
+
+
+def decode_position(codes: Array, n: int, *, base: float = 10000.0) -> Array:
+    """The position among 0..n-1 whose code lies nearest to each of `codes`.
+
+    All codes have the same norm, so the nearest is the one with the largest dot product.
+
+    Args:
+        codes: exact or noisy codes, floating, shape (..., dim), dim even.
+        n: how many positions to choose from, at least 1.
+        base: as in `frequencies`.
+
+    Returns:
+        Integer array of shape (...), of the library of `codes`; of equally near positions the first.
+
+    Raises:
+        TypeError: codes are not a floating array, n is not an integer.
+        ValueError: codes have no axis or an odd width, n is below 1, base is not above 1.
+
+    >>> decode_position(sinusoidal_encoding([7, 4999], 64), 5000)
+    array([   7, 4999])
+    """
+    n = check_integer("n", n, minimum=1)
+    xp = namespace(codes)
+    if codes.ndim < 1 or not xp.isdtype(codes.dtype, "real floating"):
+        raise TypeError(
+            f"codes must be a floating array (..., dim), got {codes.dtype} of shape {tuple(codes.shape)}"
+        )
+    dim = check_even_dim(codes.shape[-1], "the width of codes")
+    table = to_device_of(sinusoidal_encoding(n, dim, base=base), codes, xp)
+    rows = xp.reshape(xp.astype(codes, xp.float64), (-1, dim))
+    # In slices of queries, so that memory stays at about 2**22 scores however many codes there are.
+    step, count = max(1, 2**22 // n), rows.shape[0]
+    starts = range(0, max(count, 1), step)
+    found = [xp.argmax(rows[k : min(k + step, count), :] @ table.T, axis=-1) for k in starts]
+    return xp.reshape(xp.concat(found), tuple(codes.shape[:-1]))

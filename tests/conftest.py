@@ -1,0 +1,18 @@
+"""Every test draws without a screen and leaves no figure and no style behind."""
+
+from collections.abc import Iterator
+
+import blocktests
+import matplotlib
+import matplotlib.pyplot as plt
+import pytest
+
+blocktests.install()
+plt.switch_backend("agg")
+
+
+@pytest.fixture(autouse=True)
+def _no_figure_left() -> Iterator[None]:
+    with matplotlib.rc_context():
+        yield
+    plt.close("all")

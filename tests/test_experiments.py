@@ -1,0 +1,236 @@
+"""The small trainings: what they must show, that they repeat, and that they leave no trace."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from posenc import sinusoidal_encoding
+from posenc.experiments import TrainingSteps, probe_sum, train_order_task, train_steps
+from posenc.nn import LearnedEncoding, SinusoidalEncoding
+
+LN2 = math.log(2)
+
+
+class LearnedRows(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = nn.Parameter(torch.zeros(2, 32))
+        self.dropout = nn.Dropout(0.1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x + self.dropout(self.rows)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("bias", [None, [[0.0, -1.0], [-1.0, 0.0]]], ids=["plain", "symmetric bias"])
+def test_a_blind_model_stays_at_ln_2(seed: int, bias: list[list[float]] | None) -> None:
+    result = train_order_task(bias=None if bias is None else torch.tensor(bias), seed=seed)
+    assert all(loss >= LN2 - 1e-12 for loss in result.losses)
+    assert result.losses[-1] == pytest.approx(LN2, abs=1e-4)
+    assert result.accuracy == 0.5
+    assert result.swap_difference < 1e-9
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"encoding": SinusoidalEncoding(32, dropout=0.0)},
+        {"encoding": LearnedRows()},
+        {"causal": True},
+        {"bias": torch.tensor([[0.0, 1.0], [-1.0, 0.0]])},
+    ],
+    ids=["sinusoidal", "learned", "causal", "bias with a direction"],
+)
+def test_a_model_that_sees_order_learns_the_task(options: dict[str, Any], seed: int) -> None:
+    result = train_order_task(**options, seed=seed)
+    assert len(result.losses) == 200
+    assert result.losses[0] > 0.5
+    assert result.losses[-1] < 0.01
+    assert result.accuracy == 1.0
+    assert result.swap_difference > 1
+
+
+def test_same_seed_same_result_whatever_the_global_state() -> None:
+    encoding = SinusoidalEncoding(16)  # with dropout, which draws from the generator in every step
+    first = train_order_task(encoding, dim=16, steps=5, seed=3)
+    torch.manual_seed(123)
+    with torch.no_grad():
+        second = train_order_task(encoding, dim=16, steps=5, seed=3)
+    assert first == second
+    assert first.losses != train_order_task(encoding, dim=16, steps=5, seed=4).losses
+
+
+def test_leaves_no_trace() -> None:
+    learned = LearnedRows()
+    state, threads = torch.random.get_rng_state(), torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        train_order_task(learned, steps=3)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(torch.random.get_rng_state(), state)
+    assert torch.get_default_dtype() == torch.float32
+    assert not learned.rows.any()
+    assert learned.rows.dtype == torch.float32
+    assert learned.rows.grad is None
+
+
+def test_sizes_are_used() -> None:
+    result = train_order_task(n_tokens=2, dim=2, steps=1)
+    assert len(result.losses) == 1
+    assert result.accuracy == 0.5
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"n_tokens": 1}, ValueError, "n_tokens must be at least 2, got 1"),
+        ({"n_tokens": 4.0}, TypeError, "n_tokens must be an integer, got 4.0"),
+        ({"dim": 5}, ValueError, "dim must be even"),
+        ({"steps": 0}, ValueError, "steps must be at least 1, got 0"),
+        ({"seed": -1}, ValueError, "seed must be at least 0, got -1"),
+        ({"encoding": torch.zeros(2, 32)}, TypeError, r"encoding must be a torch\.nn\.Module or None"),
+        ({"encoding": SinusoidalEncoding(16)}, ValueError, r"x must have shape \(batch, seq, 16\)"),
+        ({"bias": [[0.0]]}, TypeError, r"bias must be a torch\.Tensor or None, got list"),
+        ({"bias": torch.zeros(3, 3)}, ValueError, r"bias must have shape \(2, 2\), got \(3, 3\)"),
+        ({"bias": torch.zeros(2, 2, dtype=torch.int64)}, TypeError, "bias must be real floating"),
+    ],
+)
+def test_bad_arguments_are_named(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        train_order_task(**options)
+
+
+# --- three steps of training
+
+
+def moved(table: Tensor) -> list[float]:
+    """The largest change of a number in each row since the start."""
+    return [round(x, 3) for x in (table[-1] - table[0]).abs().amax(dim=1).tolist()]
+
+
+def three_steps(encoding: nn.Module, **options: Any) -> TrainingSteps:
+    return train_steps(encoding, [3, 1, 3], n_tokens=5, n_positions=6, dim=4, **options)
+
+
+def test_embedding_moves_and_a_fixed_code_does_not() -> None:
+    run = three_steps(SinusoidalEncoding(4, dropout=0.0))
+    assert run.embedding.shape == (4, 5, 4)
+    assert run.codes.shape == (4, 6, 4)
+    steps = [float((table - run.embedding[0]).abs().max()) for table in run.embedding]
+    assert steps == pytest.approx([0, 0.05, 0.10, 0.15], abs=0.005)
+    assert (run.codes == run.codes[0]).all()
+    torch.testing.assert_close(run.codes[0], sinusoidal_encoding(6, 4, dtype=torch.float64))
+    assert list(run.losses) == sorted(run.losses, reverse=True)
+
+
+def test_only_visited_rows_move() -> None:
+    run = three_steps(LearnedEncoding(4, 6, dropout=0.0))
+    assert [row > 0.01 for row in moved(run.embedding)] == [False, True, False, True, False]
+    assert [row > 0.01 for row in moved(run.codes)] == [True, True, True, False, False, False]
+    assert moved(run.codes)[3:] == [0, 0, 0]
+
+
+def test_weight_decay_moves_all_rows() -> None:
+    run = three_steps(LearnedEncoding(4, 6, dropout=0.0, std=1.0), weight_decay=1.0)
+    for table in (run.embedding, run.codes):
+        untouched = table[:, -1]
+        torch.testing.assert_close(untouched[3], untouched[0] * 0.95**3)
+
+
+def test_training_steps_repeat_and_leave_no_trace() -> None:
+    layer = LearnedEncoding(4, 6)  # with dropout
+    before, state = layer.weight.detach().clone(), torch.random.get_rng_state()
+    first, second = three_steps(layer), three_steps(layer)
+    assert first.losses == second.losses
+    assert torch.equal(first.codes, second.codes)
+    assert first.losses != three_steps(layer, seed=1).losses
+    assert torch.equal(layer.weight, before)
+    assert layer.weight.dtype == torch.float32
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"encoding": None}, TypeError, r"encoding must be a torch\.nn\.Module, got NoneType"),
+        ({"ids": []}, ValueError, "ids must hold at least one id"),
+        ({"ids": [5]}, ValueError, r"ids must hold .* all below n_tokens 5, got \[5\]"),
+        ({"ids": [-1]}, ValueError, "each of ids must be at least 0, got -1"),
+        ({"n_positions": 1}, ValueError, "n_positions must be at least 2, got 1"),
+        ({"steps": 0}, ValueError, "steps must be at least 1, got 0"),
+        ({"dim": 6}, ValueError, r"x must have shape \(batch, seq, 4\)"),
+        ({"rate": -1.0}, ValueError, "Invalid learning rate"),
+        ({"weight_decay": -1.0}, ValueError, "Invalid weight_decay"),
+    ],
+)
+def test_bad_arguments_of_train_steps(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        train_steps(
+            **{
+                "encoding": SinusoidalEncoding(4),
+                "ids": [0, 1],
+                "n_tokens": 5,
+                "n_positions": 6,
+                "dim": 4,
+                **options,
+            }
+        )
+
+
+# --- what can be read back from a sum
+
+
+def test_a_wider_sum_is_easier_to_read() -> None:
+    narrow, wide = probe_sum(4, n_tokens=60, length=32), probe_sum(128, n_tokens=60, length=32)
+    assert narrow.linear_token < 0.5 < 0.99 < wide.linear_token
+    assert narrow.linear_position < 0.1 < 0.4 < wide.linear_position
+    # What a linear reader makes of the code alone bounds what it makes of the sum.
+    assert narrow.linear_position < narrow.linear_position_alone
+    assert (wide.nearest_token, wide.nearest_position) == (1, 1)
+
+
+def test_without_noise_the_nearest_pair_is_the_right_one() -> None:
+    result = probe_sum(2, n_tokens=30, length=10, noise=0.0)
+    assert (result.nearest_token, result.nearest_position) == (1, 1)
+
+
+def test_with_much_noise_nothing_is_read() -> None:
+    result = probe_sum(16, n_tokens=40, length=16, noise=100.0)
+    for share in (result.linear_token, result.nearest_token):
+        assert share < 0.1
+    for share in (result.linear_position, result.linear_position_alone, result.nearest_position):
+        assert share < 0.2
+
+
+def test_probes_repeat_and_leave_no_trace() -> None:
+    state = torch.random.get_rng_state()
+    options = {"n_tokens": 30, "length": 12, "max_pairs": 200}
+    first = probe_sum(8, **options)
+    assert first == probe_sum(8, **options)
+    assert first != probe_sum(8, **options, seed=1)
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"dim": 5}, "dim must be even"),
+        ({"n_tokens": 1}, "n_tokens must be at least 2, got 1"),
+        ({"length": 1}, "length must be at least 2, got 1"),
+        ({"max_pairs": 2}, "max_pairs must be at least 4, got 2"),
+        ({"noise": -0.1}, r"noise must be finite and at least 0, got -0\.1"),
+        ({"noise": math.nan}, "noise must be finite and at least 0, got nan"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
+    ],
+)
+def test_bad_arguments_of_probe_sum(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        probe_sum(**{"dim": 8, **options})

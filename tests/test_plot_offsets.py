@@ -1,0 +1,145 @@
+"""The pictures of the chapter on offsets show what the formulas say, in both languages."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from posenc import plot, relative_kernel, shift_matrix, sinusoidal_encoding
+from posenc.attention import attention
+from posenc.offsets import offset_head
+from posenc.plot._style import BLUE, Lang
+
+
+def points(line: Line2D) -> np.ndarray:
+    """The points of a curve, shape (n, 2)."""
+    return np.asarray(line.get_xydata(), dtype=float)
+
+
+def tips(figure: Figure, axis: int) -> list[np.ndarray]:
+    """The ends of the two hands of a dial, before and after the shift."""
+    return [points(line)[0] for line in figure.axes[axis].lines if line.get_marker() == "o"]
+
+
+def test_arrows_show_the_shift_of_each_pair() -> None:
+    figure = plot.shift_arrows([0, 2, 5], 3, 4)
+    assert len(figure.axes) == 6
+    for row in range(2):
+        for column, t in enumerate((0, 2, 5)):
+            codes = sinusoidal_encoding(np.array([t, t + 3]), 4)[:, 2 * row : 2 * row + 2]
+            np.testing.assert_allclose(tips(figure, 3 * row + column), codes, atol=1e-12)
+    assert figure.axes[1].get_title() == "t = 2 → 5"
+    assert figure.axes[3].get_ylabel() == "pair 1\nturn 0.03 rad"
+
+
+def test_the_arc_of_a_shift_turns_clockwise_from_the_first_hand_to_the_second() -> None:
+    ax = plot.shift_arrows([1], 2, 2, pairs=[0]).axes[0]
+    (arc,) = [line for line in ax.lines if len(points(line)) > 2 and line.get_linewidth() == 1.2]
+    # Clock angles: 0 at the top, growing clockwise.
+    angles = np.unwrap(np.arctan2(points(arc)[:, 0], points(arc)[:, 1]))
+    assert (np.diff(angles) > 0).all()
+    assert angles[[0, -1]] == pytest.approx([1, 3])
+
+
+def test_a_shift_by_zero_draws() -> None:
+    assert tips(plot.shift_arrows([1.5], 0, 2, pairs=[0]), 0)[0] == pytest.approx(
+        (math.sin(1.5), math.cos(1.5))
+    )
+
+
+def test_kernel_curves_mark_the_first_rise() -> None:
+    figure = plot.kernel_curves([16, 64], n=50)
+    for ax, dim, k in zip(figure.axes, (16, 64), (3, 5), strict=True):
+        curve = next(line for line in ax.lines if line.get_color() == BLUE)
+        np.testing.assert_allclose(points(curve)[:, 1], relative_kernel(50, dim) / (dim / 2))
+        (dot,) = [line for line in ax.lines if line.get_marker() == "o"]
+        assert points(dot)[0, 0] == k
+        assert ax.get_title(loc="left") == f"width {dim} · first rise after k = {k}"
+
+
+def test_kernel_that_only_falls_has_no_mark() -> None:
+    (ax,) = plot.kernel_curves([512], n=20).axes
+    assert ax.get_title(loc="left") == "width 512"
+
+
+def test_toeplitz_maps_show_each_matrix_on_its_own_scale() -> None:
+    matrices = {"a": np.eye(3), "b": -5 * np.eye(3), "c": np.zeros((2, 3))}
+    figure = plot.toeplitz_maps(matrices)
+    assert len(figure.axes) == 4
+    for ax, (label, matrix), most in zip(figure.axes[:3], matrices.items(), (1, 5, 1), strict=True):
+        (image,) = ax.images
+        np.testing.assert_array_equal(image.get_array(), matrix)
+        assert image.get_clim() == (-most, most)
+        assert ax.get_title(loc="left") == label
+    assert not figure.axes[3].axison
+
+
+def test_stripes_are_the_attention_of_the_head() -> None:
+    figure = plot.offset_stripes(-2, 32, (1, 8, 20), n=21)
+    codes = sinusoidal_encoding(21, 32)
+    for ax, gain in zip(figure.axes[:3], (1, 8, 20), strict=True):
+        w_query, w_key = offset_head(-2, 32, gain)
+        _, weights = attention(codes @ w_query, codes @ w_key, codes)
+        np.testing.assert_allclose(np.asarray(ax.images[0].get_array()), weights)
+        assert ax.get_title(loc="left") == f"gain {gain} · weight {weights[10, 8]:.4f}"
+
+
+def test_errors_are_drawn_with_their_window() -> None:
+    codes = sinusoidal_encoding(40, 8)
+    error = np.linalg.norm(codes[:-1] @ shift_matrix(2, 8).T - codes[1:], axis=1)
+    ax = plot.shift_errors({"wrong": error, "none": np.zeros(39)}, window=(0, 9))
+    np.testing.assert_array_equal(points(ax.lines[0])[:, 1], error)
+    assert (points(ax.lines[1])[:, 1] > 0).all()
+    assert ax.get_yscale() == "log"
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["fitted here", "wrong", "none"]
+
+
+CALLS: dict[str, Any] = {
+    "shift_arrows": lambda lang: plot.shift_arrows([0, 1], -3, 4, lang=lang),
+    "kernel_curves": lambda lang: plot.kernel_curves([4, 8], lang=lang),
+    "toeplitz_maps": lambda lang: plot.toeplitz_maps({"W": np.eye(3)}, lang=lang),
+    "offset_stripes": lambda lang: plot.offset_stripes(1, 8, (1,), n=9, lang=lang),
+    "shift_errors": lambda lang: plot.shift_errors({"M": np.ones(9)}, window=(0, 3), lang=lang).figure,
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_drawn_in_both_languages(name: str, lang: Lang) -> None:
+    figure = CALLS[name](lang)
+    figure.canvas.draw()
+    said = " ".join(text.get_text() for text in figure.findobj(lambda a: hasattr(a, "get_text")))
+    assert any("一" <= letter <= "鿿" for letter in said) == (lang == "zh")
+    assert "$" not in said
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: plot.shift_arrows([], 3, 4), "positions must hold one to five"),
+        (lambda: plot.shift_arrows(range(6), 3, 4), "positions must hold one to five"),
+        (lambda: plot.shift_arrows([1], 3, 4, pairs=[]), "pairs must hold one to four"),
+        (lambda: plot.shift_arrows([1], 3, 4, pairs=[2]), "pairs must lie in 0..1 for dim 4, got 2"),
+        (lambda: plot.kernel_curves([]), "dims must hold at least one width"),
+        (lambda: plot.kernel_curves([5]), "each of dims must be even"),
+        (lambda: plot.kernel_curves([4], n=1), "n must be at least 2, got 1"),
+        (lambda: plot.toeplitz_maps({}), "scores must hold one to four"),
+        (lambda: plot.toeplitz_maps({"a": np.ones(3)}), r"scores\['a'\] must have shape \(n, m\)"),
+        (lambda: plot.offset_stripes(3, 8, ()), "gains must hold one to four"),
+        (lambda: plot.offset_stripes(3, 8, (0,)), "gain must be above 0, got 0"),
+        (lambda: plot.offset_stripes(3, 8, n=6), "n must be above 6 for offset 3, got 6"),
+        (lambda: plot.shift_errors({}), "errors must hold one to 6"),
+        (lambda: plot.shift_errors({"a": np.array([-1.0])}), r"errors\['a'\] must be a vector of numbers"),
+        (lambda: plot.kernel_curves([4], lang=cast(Lang, "de")), 'lang must be "en" or "zh"'),
+    ],
+)  # fmt: skip
+def test_bad_arguments(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()

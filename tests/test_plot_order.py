@@ -1,0 +1,129 @@
+"""The pictures of order show what they are given: equal vectors by solid lines, losses as curves."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+
+from posenc import plot
+from posenc.plot._style import CHINESE_FONTS
+
+DOG = ["dog", "bites", "man"]
+MAN = ["man", "bites", "dog"]
+VECTORS = np.random.default_rng(0).normal(size=(3, 5))
+
+
+def lines(ax: Axes) -> list[tuple[list[float], str]]:
+    return [(list(np.asarray(line.get_xdata())), str(line.get_linestyle())) for line in ax.get_lines()]
+
+
+def labels(ax: Axes) -> list[str]:
+    return [text.get_text() for text in ax.texts]
+
+
+def test_equal_vectors_are_joined_by_solid_lines() -> None:
+    ax = plot.order_blindness(DOG, VECTORS, MAN, VECTORS[::-1])
+    assert lines(ax) == [([0, 2], "-"), ([1, 1], "-"), ([2, 0], "-"), ([3.3, 3.3], "-")]
+    assert labels(ax) == [*DOG, "mean", *MAN, "mean"]
+
+
+def test_strips_show_the_vectors_and_their_means() -> None:
+    below = VECTORS[::-1] + np.array([[0.0], [1.0], [0.0]])
+    ax = plot.order_blindness(DOG, VECTORS, MAN, below)
+    shown = [np.asarray(image.get_array()).ravel() for image in ax.get_images()]
+    expected = [*VECTORS, VECTORS.mean(axis=0), *below, below.mean(axis=0)]
+    np.testing.assert_allclose(shown, expected)
+    most = np.abs([*VECTORS, *below]).max()
+    assert all(image.get_clim() == (-most, most) for image in ax.get_images())
+
+
+def test_different_vectors_are_joined_by_dashed_lines() -> None:
+    below = VECTORS[::-1].copy()
+    below[1] += 1e-3
+    ax = plot.order_blindness(DOG, VECTORS, MAN, below)
+    assert [style for _, style in lines(ax)] == ["-", "--", "-", "--"]
+    ax = plot.order_blindness(DOG, VECTORS, MAN, below, atol=0.01)
+    assert [style for _, style in lines(ax)] == ["-"] * 4
+
+
+def test_repeated_tokens_are_joined_first_to_first() -> None:
+    ax = plot.order_blindness("aba", VECTORS, "aab", VECTORS)
+    assert [x for x, _ in lines(ax)][:3] == [[0, 0], [1, 2], [2, 1]]
+
+
+def test_torch_vectors_are_taken() -> None:
+    import torch
+
+    vectors = torch.from_numpy(VECTORS)
+    ax = plot.order_blindness(DOG, vectors, MAN, vectors.flip(0))
+    assert [style for _, style in lines(ax)] == ["-"] * 4
+
+
+@pytest.mark.parametrize(
+    ("first", "above", "second", "below", "message"),
+    [
+        (DOG, VECTORS, ["man", "bites", "cat"], VECTORS, "first and second must hold the same tokens"),
+        ([], VECTORS[:0], [], VECTORS[:0], "first and second must hold the same tokens"),
+        (DOG, VECTORS[:2], MAN, VECTORS, r"first_outputs must have shape \(3, d\), got \(2, 5\)"),
+        (DOG, VECTORS[:, 0], MAN, VECTORS, r"first_outputs must have shape \(3, d\), got \(3,\)"),
+        (DOG, VECTORS, MAN, VECTORS[:, :4], r"second_outputs must have shape \(3, 5\), got \(3, 4\)"),
+    ],
+)
+def test_bad_sentences(
+    first: list[str], above: object, second: list[str], below: object, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        plot.order_blindness(first, above, second, below)
+
+
+def test_loss_curves_draw_every_loss_with_its_own_line() -> None:
+    curves = {"no code": [0.8, 0.7, 0.69], "with code": [0.8, 0.2, 0.0]}
+    ax = plot.loss_curves(curves, chance=0.6931)
+    chance, *drawn = ax.get_lines()
+    assert list(np.asarray(chance.get_ydata())) == [0.6931, 0.6931]
+    assert {line.get_label(): list(np.asarray(line.get_ydata())) for line in drawn} == curves
+    assert len({str(line.get_linestyle()) for line in drawn}) == 2
+    assert labels(ax) == ["chance 0.693"]
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == list(curves)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("training step", "loss")
+
+
+def test_loss_curves_without_chance() -> None:
+    ax = plot.loss_curves({"a": [1.0]})
+    assert not labels(ax)
+    assert len(ax.get_lines()) == 1
+
+
+@pytest.mark.parametrize("curves", [{}, {str(i): [1.0] for i in range(7)}])
+def test_loss_curves_count(curves: dict[str, list[float]]) -> None:
+    with pytest.raises(ValueError, match=r"curves must hold 1 to 6 models, got"):
+        plot.loss_curves(curves)
+
+
+def test_loss_curves_empty_curve() -> None:
+    with pytest.raises(ValueError, match="got none for 'a'"):
+        plot.loss_curves({"a": []})
+
+
+def test_chinese_words_and_bad_language() -> None:
+    assert labels(plot.order_blindness("人狗", VECTORS[:2], "狗人", VECTORS[:2], lang="zh"))[2] == "均值"
+    ax = plot.loss_curves({"没有编码": [1.0]}, chance=0.5, lang="zh")
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("训练步数", "损失")
+    with pytest.raises(ValueError, match='lang must be "en" or "zh"'):
+        plot.loss_curves({"a": [1.0]}, lang="fr")  # type: ignore[arg-type]
+
+
+def test_axes_made_before_the_first_chinese_picture_get_its_font() -> None:
+    _, ax = plt.subplots()
+    before = plt.rcParams["font.family"]
+    plot.attention_map(np.eye(2), queries=["狗", "人"], keys=["狗", "人"], ax=ax, lang="zh")
+    after = plt.rcParams["font.family"]
+    if after == before:
+        pytest.skip("no Chinese font on this machine")
+    assert after[-1] in CHINESE_FONTS
+    texts = [ax.xaxis.label, ax.yaxis.label, *ax.get_xticklabels(), *ax.get_yticklabels()]
+    assert all(text.get_fontfamily() == after for text in texts)
