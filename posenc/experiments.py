@@ -318,7 +318,13 @@ def probe_sum(
     seed = check_integer("seed", seed, minimum=0)
     if not (math.isfinite(noise) and noise >= 0):
         raise ValueError(f"noise must be finite and at least 0, got {noise!r}")
-    generator = torch.Generator().manual_seed(seed)
+    with _one_thread():
+        return _probe_sum(dim, n_tokens, length, noise, max_pairs, torch.Generator().manual_seed(seed))
+
+
+def _probe_sum(
+    dim: int, n_tokens: int, length: int, noise: float, max_pairs: int, generator: torch.Generator
+) -> ProbeResult:
     embeddings = torch.randn(n_tokens, dim, generator=generator, dtype=torch.float64)
     codes = sinusoidal_encoding(length, dim, dtype=torch.float64)
     pairs = torch.randperm(n_tokens * length, generator=generator)[:max_pairs]

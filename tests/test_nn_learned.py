@@ -112,6 +112,15 @@ def test_the_table_follows_to_and_the_result_has_the_dtype_of_x(dtype: torch.dty
     assert layer(x).dtype == torch.float32
 
 
+@pytest.mark.parametrize("overflow", ["error", "clamp"])
+def test_compiles_into_one_graph(overflow: str) -> None:
+    layer = plain(8, 20, overflow=overflow)
+    compiled = torch.compile(layer, fullgraph=True, backend="eager")
+    for length, offset in [(3, 0), (5, 0), (1, 0), (5, 7), (1, 19)]:
+        x = torch.randn(2, length, 8)
+        assert torch.equal(compiled(x, offset=offset), layer(x, offset=offset))
+
+
 # --- checkpoints
 
 
@@ -133,7 +142,7 @@ def test_on_request_it_is_interpolated(saved: int, wanted: int) -> None:
 
 def test_another_width_is_refused_even_then() -> None:
     layer = plain(8, 5, resize_on_load=True)
-    for saved in (torch.zeros(5, 7), torch.zeros(1, 5, 8), torch.zeros(8)):
+    for saved in (torch.zeros(5, 7), torch.zeros(1, 5, 8), torch.zeros(8), torch.zeros(0, 8)):
         with pytest.raises(RuntimeError, match="size mismatch for weight"):
             layer.load_state_dict({"weight": saved})
     with pytest.raises(RuntimeError, match="Missing key"):
@@ -213,6 +222,9 @@ def test_errors_name_the_argument() -> None:
         layer(torch.zeros(1, 2, 8), positions=torch.tensor([0, 5]))
     with pytest.raises(TypeError, match=r"positions must be integers, got dtype torch\.float32"):
         layer(torch.zeros(1, 2, 8), positions=torch.tensor([0.0, 1.0]))
+    for offset in (1.0, True, torch.tensor(1)):
+        with pytest.raises(TypeError, match="offset must be an int, got"):
+            layer(torch.zeros(1, 2, 8), offset=offset)
     with pytest.raises(TypeError, match="positions must be a tensor, got list"):
         layer(torch.zeros(1, 2, 8), positions=[0, 1])
     with pytest.raises(ValueError, match=r"positions must have shape \(3,\) or \(1, 3\), got \(2,\)"):

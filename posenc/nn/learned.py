@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from posenc._arrays import check_integer
 from posenc.learned import Overflow, check_overflow, interpolate_table, learned_encoding
-from posenc.nn._inputs import add, check_embeddings, check_positions
+from posenc.nn._inputs import add, check_embeddings, check_offset, check_positions
 
 __all__ = ["LearnedEncoding"]
 
@@ -39,7 +39,8 @@ class LearnedEncoding(nn.Module):
         x: (batch, seq, dim) or (seq, dim). Result: the shape and dtype of x.
 
     Raises:
-        TypeError: dim or max_len is not an integer, resize_on_load not a bool, x is not a floating tensor.
+        TypeError: dim, max_len or offset is not an integer, resize_on_load not a bool, x is not a floating
+            tensor.
         ValueError: dim, max_len, dropout or std out of range, x has another width or rank, or x reaches
             beyond max_len while overflow is "error".
 
@@ -107,6 +108,7 @@ class LearnedEncoding(nn.Module):
             check_positions(positions, x, offset)
             rows = learned_encoding(positions, self.weight, overflow=self.overflow)
             return self.dropout(add(x, rows))
+        check_offset(offset)
         end = offset + x.shape[-2]
         if offset < 0 or (end > self.max_len and self.overflow == "error"):
             raise ValueError(
@@ -137,5 +139,7 @@ class LearnedEncoding(nn.Module):
 def _resize_saved_table(module: LearnedEncoding, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
     """On request only, fit the rows of a checkpoint; another width stays, and torch reports it."""
     saved = state.get(prefix + "weight")
-    if module.resize_on_load and saved is not None and saved.ndim == 2 and saved.shape[1] == module.dim:
+    if not module.resize_on_load or not isinstance(saved, Tensor):
+        return
+    if saved.ndim == 2 and saved.shape[0] > 0 and saved.shape[1] == module.dim:
         state[prefix + "weight"] = interpolate_table(saved, module.max_len)
