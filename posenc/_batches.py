@@ -17,7 +17,7 @@ Side = Literal["right", "left"]
 
 
 def pad_batch(
-    sequences: Sequence[Array], *, side: Side = "right", length: int | None = None, value: Any = 0
+    sequences: Sequence[Array] | Array, *, side: Side = "right", length: int | None = None, value: Any = 0
 ) -> tuple[Array, Array]:
     """Sequences of different lengths as one array, and the mask that says where its pads are.
 
@@ -128,7 +128,7 @@ def positions_from_mask(padding_mask: Array) -> Array:
 
 
 def pack_sequences(
-    sequences: Sequence[Array], *, length: int | None = None, value: Any = 0
+    sequences: Sequence[Array] | Array, *, length: int | None = None, value: Any = 0
 ) -> tuple[Array, Array]:
     """Several documents one after the other in one row, and the number of the document at each place.
 
@@ -286,7 +286,7 @@ def _as_counts(name: str, counts: Any, like: Array | None) -> tuple[Array, Names
     return xp.astype(counts, xp.int64), xp
 
 
-def as_rows(name: str, sequences: Sequence[Array]) -> tuple[list[Array], Namespace]:
+def as_rows(name: str, sequences: Sequence[Array] | Array) -> tuple[list[Array], Namespace]:
     """The sequences as arrays that fit together, and their library."""
     if len(sequences) == 0:
         raise ValueError(f"{name} must hold at least one sequence, got none")

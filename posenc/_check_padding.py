@@ -70,7 +70,7 @@ class PaddingReport:
 
 def check_padding(
     model: Callable[..., Any],
-    batch: Sequence[Array] | Mapping[str, Array],
+    batch: Sequence[Array] | Mapping[str, Array] | Array,
     *,
     pads: int = 4,
     pad_value: Any = 0,
@@ -162,7 +162,7 @@ def as_float(x: Array) -> float:
     return float(x.detach() if hasattr(x, "detach") else x)
 
 
-def _rows(batch: Sequence[Array] | Mapping[str, Array]) -> tuple[str, Rows]:
+def _rows(batch: Sequence[Array] | Mapping[str, Array] | Array) -> tuple[str, Rows]:
     """The name of the tokens, and each sequence without its pads, for every entry of the batch."""
     if not isinstance(batch, Mapping):
         main, rows = "", {"": as_rows("batch", batch)[0]}

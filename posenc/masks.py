@@ -138,7 +138,7 @@ def combine_masks(padding_mask: Array, mask: Array | None = None) -> Array:
     if mask.shape[-1] != padding_mask.shape[-1] or not fits:
         raise ValueError(
             f"mask must have shape (n_q, {padding_mask.shape[-1]}) or "
-            f"{(*padding_mask.shape[:-1], 'n_q', padding_mask.shape[-1])}, got {tuple(mask.shape)}"
+            f"{_shape(*padding_mask.shape[:-1], 'n_q', padding_mask.shape[-1])}, got {tuple(mask.shape)}"
         )
     return keys | mask
 
@@ -395,9 +395,8 @@ def _leak(weights: Array, padding_mask: Array, *, to_pads: bool) -> float:
         or tuple(weights.shape[-2:]) != (n, n)
         or weights.shape[:batch] != padding_mask.shape[:-1]
     ):
-        raise ValueError(
-            f"weights must have shape {(*padding_mask.shape[:-1], '...', n, n)}, got {tuple(weights.shape)}"
-        )
+        wanted = _shape(*padding_mask.shape[:-1], "...", n, n)
+        raise ValueError(f"weights must have shape {wanted}, got {tuple(weights.shape)}")
     heads = (1,) * (weights.ndim - padding_mask.ndim - 1)
     pads = xp.reshape(padding_mask, (*padding_mask.shape[:-1], *heads, n))
     real = xp.logical_not(pads)
@@ -432,3 +431,7 @@ def _mask_of_rows(x: Array, padding_mask: Array) -> tuple[Namespace, Array]:
             f"and {tuple(x.shape)}"
         )
     return xp, xp.reshape(padding_mask, (*padding_mask.shape, *(1,) * (x.ndim - padding_mask.ndim)))
+
+
+def _shape(*axes: int | str) -> str:
+    return f"({', '.join(map(str, axes))})"

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import MaxNLocator
 
 from posenc._arrays import Array, check_integer
 from posenc.masks import key_padding_mask, leak_in, leak_out, masked_loss, positions_from_mask
@@ -72,9 +73,9 @@ def attention_pair(
         ax.images[0].set_clim(0, most)
         for text in ax.texts[:]:
             text.remove()
-        real = n - int(pads.sum())
-        for x, y in (((real - 0.5,) * 2, (-0.5, n - 0.5)), ((-0.5, n - 0.5), (real - 0.5,) * 2)):
-            ax.plot(x, y, color=ORANGE, linestyle="--", linewidth=1.2)
+        for edge in np.flatnonzero(pads[1:] != pads[:-1]) + 0.5:
+            ax.plot((edge, edge), (-0.5, n - 0.5), color=ORANGE, linestyle="--", linewidth=1.2)
+            ax.plot((-0.5, n - 0.5), (edge, edge), color=ORANGE, linestyle="--", linewidth=1.2)
         ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5))
         leak = f"{word('leak', lang)} {100 * leak_in(shown, pads):.0f} %"
         ax.set_title(f"{word(title, lang)}\n{leak}", fontsize=10)
@@ -109,8 +110,13 @@ def leak_curves(
     _check_curves(curves, len(pads))
     if ax is None:
         _, (ax,) = new_figure(2.8)
-    for (name, leak), color, line, marker in zip(curves.items(), COLORS, LINES, MARKERS, strict=False):
-        ax.plot(pads, leak, color=color, linestyle=line, marker=marker, markersize=4, label=name)
+    styles = zip(curves.items(), COLORS, LINES, MARKERS, strict=False)
+    for k, ((name, leak), color, line, marker) in enumerate(styles):
+        # The first ones broader, so that equal curves show beneath each other.
+        width = 1.4 + 1.2 * (len(curves) - 1 - k)
+        ax.plot(
+            pads, leak, color=color, linestyle=line, linewidth=width, marker=marker, markersize=5, label=name
+        )
     ax.set(xlabel=word("number of pads", lang), ylabel=word("leak", lang), ylim=(-0.03, 1.03))
     quiet(ax).legend(frameon=False, fontsize=9)
     return ax
@@ -210,6 +216,7 @@ def loss_denominators(losses: Array, pad_losses: Array, *, ax: Axes | None = Non
         label = word(name, lang)
         ax.plot(pads, values, color=color, linestyle=line, marker=marker, markersize=4, label=label)
     ax.set(xlabel=word("number of pads", lang), ylabel=word("loss", lang), ylim=(0, None))
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     quiet(ax).legend(frameon=False, fontsize=9, loc="lower left")
     return ax
 

@@ -1,0 +1,257 @@
+# ---
+# title: 掩码与泄漏
+# description: 二十分钟的实验：先预测，再运行，再改动。填充分走多少注意力，两层之间朝哪边流，NaN 怎样扩散，左移又会怎样。
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 掩码与泄漏 {#masks-lab}
+#
+# [填充与掩码](../masks.md)一章把每种泄漏各量了一次。这里由你自己拧旋钮，大约二十分钟。每一节都是同样的节奏：先在纸上**预测**，再运行，然后改点什么。
+#
+# 记号：$n$ 个真实词元，$p$ 个填充，$t$ 是位置。$L$ 是流入的泄漏，即真实查询有多大一份注意力花在填充上；$L'$ 是流出的泄漏，即填充有多大一份花在真实词元上。
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+import posenc
+from posenc.attention import attention
+from posenc.masks import check_padding, key_padding_mask, pad_batch
+from posenc.masks import leak_in, leak_out
+
+plt.rcParams["figure.constrained_layout.use"] = True
+plt.rcParams["axes.prop_cycle"] = plt.cycler(
+    color=["#0072b2", "#d55e00", "#008a65", "#b0578d"],
+    linestyle=["-", "--", "-.", ":"],
+)
+
+# %% [markdown]
+# ## 猜一个份额 {#share}
+#
+# 5 个词元，正弦编码，尺度为 $s$ 的随机投影。**预测：**只有一个填充时，$L$ 有多大？有 5 个填充时，超过一半，还是不到？
+
+# %%
+n, dim = 5, 16
+rng = np.random.default_rng(5)
+words = rng.normal(size=(n, dim))
+w_q, w_k, w_v = rng.normal(size=(3, dim, dim))
+
+
+def attend(x, s=0.1, **options):
+    return attention(x @ w_q * s, x @ w_k * s, x @ w_v * s, **options)
+
+
+def padded(p, side="right"):
+    batch, mask = pad_batch([words], length=n + p, side=side)
+    return batch[0] + posenc.sinusoidal_encoding(n + p, dim), mask[0]
+
+
+for p in [1, 2, 4, 8]:
+    x, mask = padded(p)
+    _, weights = attend(x)
+    leak = leak_in(weights, mask)
+    print(f"p = {p}  L = {leak:.3f}  p/(n+p) = {p / (n + p):.3f}")
+
+# %% [markdown]
+# 投影小，分数就小；分数小，权重就差不多相等。于是 $n + p$ 个键各拿一份，填充合起来是 $p/(n+p)$。高一点低一点全凭运气，看编码恰好与查询合不合。
+#
+# **试一试。**把种子 5 换成别的。$L$ 会偏离 $p/(n+p)$ 多远？
+#
+# ## 尖锐与平坦的注意力 {#scale}
+#
+# 训练过的模型，分数比刚开始时大。**预测：**把所有投影放大 30 倍，分数就放大 900 倍。填充会少分一些吗？
+
+# %%
+counts = np.array([0, 1, 2, 4, 8, 16, 32, 64])
+
+fig, ax = plt.subplots(figsize=(4.8, 2.8))
+for s, marker in [(0.02, "o"), (0.3, "s"), (0.6, "^")]:
+    leaks = []
+    for p in counts:
+        x, mask = padded(p)
+        leaks.append(leak_in(attend(x, s)[1], mask))
+    ax.plot(counts, leaks, marker=marker, markersize=4, label=f"s = {s}")
+equal = counts / (n + counts)
+broad = {"color": "#767676", "linewidth": 4, "alpha": 0.4, "linestyle": "-"}
+ax.plot(counts, equal, label="p/(n+p)", zorder=0, **broad)
+ax.set(xlabel="p", ylabel="L", ylim=(-0.03, 1.03))
+ax.legend();
+
+# %% [markdown]
+# 图：三种投影尺度下，泄漏随填充个数的变化；灰色宽线是平均份额。
+# 说明：四条曲线都从 0 开始上升。最平坦的注意力 s = 0.02 落在灰线 p/(n+p) 上，升到 0.93。s = 0.3 的曲线低一些，升到 0.82。s = 0.6 的曲线始终低于 0.2。
+#
+# 这里确实会。真实词元是词向量加编码，填充只有编码，向量更短。分数大起大落的总是长向量，尖锐的注意力投向其中最大的那些。不过泄漏到不了 0，每多一个填充还会再多一点。
+#
+# **试一试。**让填充带上与词一样长的向量，没有设 `padding_idx` 的嵌入就是这样：`x[mask] += rng.normal(size=dim)`。多运行几次。$s = 0.6$、4 个填充时，你见到的最小份额是多少，最大呢？
+#
+# ## 要低到多少？ {#value}
+#
+# 给填充的分数加上一个有限的 $v$，代替 $-\infty$。**预测：**$v$ 到多少时，$L$ 低于 `float32` 的步长 $2^{-23}$？
+
+# %%
+x, mask = padded(4)
+values = np.arange(0, -41, -2.0)
+leaks = []
+for v in values:
+    _, weights = attend(x, bias=np.tile(v * mask, (n + 4, 1)))
+    leaks.append(leak_in(weights, mask))
+
+fig, ax = plt.subplots(figsize=(4.8, 2.6))
+ax.semilogy(values, leaks, marker="o", markersize=4)
+step = np.finfo(np.float32).eps
+ax.axhline(step, color="#767676", linewidth=1, linestyle="-")
+ax.annotate("2⁻²³", (0, step), xytext=(0, 3), textcoords="offset points")
+ax.set(xlabel="v", ylabel="L", xlim=(1, -41), yticks=[1, 1e-4, 1e-8, 1e-12, 1e-16])
+ax.set_yticklabels(["1", "10⁻⁴", "10⁻⁸", "10⁻¹²", "10⁻¹⁶"])
+ax.minorticks_off()
+
+# %% [markdown]
+# 图：泄漏与填充分数所加之值的关系，纵轴为对数；灰线是 float32 的步长。
+# 说明：一串点连成下降的直线，从 v = 0 处的约 0.4 降到 v = -40 处的约 1e-18，在 v = -14 与 v = -16 之间穿过灰线。
+#
+# 每降 $-1$，泄漏就除以 $e$。直线到不了零；`exp` 能到，只因为数终有尽头。在 `float64` 里，那要到 $v = -745$ 附近。
+#
+# **试一试。**真实的分数可以很大。用 `bias` 给第一个填充的分数加 $+30$，看看 $v = -20$ 还顶不顶用。
+#
+# ## 两层，两个方向 {#layers}
+#
+# 两层，三种方案：都不加键填充掩码（0 0），只有第一层加（1 0），两层都加（1 1）。图中一行是一个查询，一列是一个键，虚线隔开真实词元与填充。
+# **预测**每张图的 $L$ 和 $L'$：是 0，是 1，还是中间？
+
+# %%
+x, mask = padded(4)
+keys = np.tile(mask, (n + 4, 1))
+plans = {"0 0": (None, None), "1 0": (keys, None), "1 1": (keys, keys)}
+
+fig, axes = plt.subplots(2, 3, figsize=(4.8, 3.6), sharex=True, sharey=True)
+for column, (name, plan) in enumerate(plans.items()):
+    h = x
+    for depth, hidden in enumerate(plan):
+        mixed, weights = attend(h, 0.2, mask=hidden)
+        h = h + mixed
+        ax = axes[1 - depth, column]
+        ax.imshow(weights, cmap="Blues", vmin=0, vmax=0.4, interpolation="none")
+        ax.axvline(n - 0.5, color="#d55e00", linewidth=1, linestyle="--")
+        ax.axhline(n - 0.5, color="#d55e00", linewidth=1, linestyle="--")
+        leaks = leak_in(weights, mask), leak_out(weights, mask)
+        ax.set_title("L = {:.2f}  L′ = {:.2f}".format(*leaks), fontsize=8)
+        ax.set(xticks=[0, 4, 8], yticks=[0, 4, 8])
+    axes[1, column].set_xlabel(name)
+axes[0, 0].set_ylabel("2")
+axes[1, 0].set_ylabel("1");
+
+# %% [markdown]
+# 图：三种方案下两层的注意力权重，第一层在下，第二层在上。
+# 说明：六张热图，两行三列。左列：处处有颜色，两层的 L 和 L' 都在 0 与 1 之间。中列：下图里填充的几列是空的，L = 0.00，L' = 1.00；上图里它们又有了颜色。右列：两张图里填充的几列都是空的。
+#
+# 看中间一列。下图里，填充把全部权重都用来读真实词元，$L' = 1$。上图里，真实词元又去读填充。真实的内容绕了一圈，混在一起，又回来了。
+#
+# **试一试。**加上方案 `"0 1"`。两种泄漏里，哪一种会到达真实词元的输出？
+#
+# ## NaN 的进军 {#nan}
+#
+# 换成 PyTorch 的层（这一格需要 `torch`），不求梯度，因果掩码，左边 4 个填充。**预测：**第一层之后哪些行是 NaN？第四层之后呢？
+
+# %%
+import torch
+from torch import nn
+
+depths = 4
+rows = np.zeros((depths + 1, n + 4))
+torch.manual_seed(0)
+h = torch.randn(1, n + 4, dim)
+causal = posenc.causal_mask(n + 4, like=h)
+left = key_padding_mask([n], n + 4, side="left", like=h)
+with torch.no_grad():
+    for depth in range(1, depths + 1):
+        layer = nn.TransformerEncoderLayer(dim, 2, batch_first=True).eval()
+        h = layer(h, src_mask=causal, src_key_padding_mask=left)
+        rows[depth] = h[0].isnan().any(dim=-1)
+
+fig, ax = plt.subplots(figsize=(4.8, 2.0))
+style = {"cmap": "Oranges", "vmin": 0, "vmax": 1.3, "interpolation": "none"}
+ax.imshow(rows, aspect="auto", origin="lower", **style)
+for depth, t in zip(*np.nonzero(rows)):
+    ax.text(t, depth, "NaN", ha="center", va="center", color="white", fontsize=8)
+ax.set(xlabel="t", ylabel="ℓ", xticks=range(n + 4), yticks=range(depths + 1));
+
+# %% [markdown]
+# 图：每一层之后哪些行是 NaN。纵向是层，横向是位置。
+# 说明：五行九列的格子。最下面一行是输入，没有 NaN。第 1 行里位置 0 到 3 是 NaN。第 2 到 4 行里九个位置全是 NaN。
+#
+# 第一层造出来，第二层传开去，第三层已经无事可做。第二层里，填充的权重恰好是 0，可加权和里有 $0 \cdot \mathrm{NaN}$。
+#
+# **试一试。**去掉 `torch.no_grad()`。再放回去，改用 `multihead_mask` 把 `safe_mask(combine_masks(left, causal))` 传给这一层，代替那两张掩码。
+#
+# ## 左移多远才算远？ {#left}
+#
+# 左边的填充让所有真实词元的编码后移 $p$ 位。键填充掩码开着，什么也不漏。**预测：**$p$ 越大，变化就一直越大吗？
+
+# %%
+alone, _ = attend(words + posenc.sinusoidal_encoding(n, dim))
+shifts = np.arange(0, 41)
+changes = []
+for p in shifts:
+    x, mask = padded(p, side="left")
+    output, _ = attend(x, mask=np.tile(mask, (n + p, 1)))
+    changes.append(np.abs(output[p:] - alone).max())
+
+fig, ax = plt.subplots(figsize=(4.8, 2.6))
+ax.plot(shifts, changes, marker=".", markersize=4)
+ax.set(xlabel="p", ylabel="max |Δ|", ylim=(0, None));
+
+# %% [markdown]
+# 图：真实输出的最大变化与左边填充个数的关系，编码按列计数。
+# 说明：曲线从 0 升到 p = 10 处约 0.7 的峰，落到 p = 19 处约 0.24，再升到 p = 29 处的第二个峰，然后又落下。
+#
+# 它在摆动。$p = 19$ 处的低谷值得对照编码的波长来看：最快的指针 6.28 个位置转一圈，到 19 时转了三圈；第二快的要 19.87 才转一圈。两根快针都差不多回到了原处，只剩慢针还记得这次移动。
+#
+# **试一试。**$p$ 接近 40 时，下一个低谷会在哪里？验证一下。再把编码的位置换成 `positions_from_mask(mask)`，曲线会变成什么样？
+#
+# ## 检查一个模型 {#check}
+#
+# `check_padding` 对任何模型做的就是这些。各列依次是：有没有键填充掩码；填充在哪边，R 或 L；是否一切正常；最大的变化；以及换掉填充的内容时的变化。**预测**这四行。
+
+# %%
+from functools import partial
+
+
+def model(x, padding_mask, key_mask=True):
+    t = np.arange(x.shape[1])
+    h = x + posenc.sinusoidal_encoding(t, dim)
+    for _ in range(2):
+        mask = padding_mask[:, None] if key_mask else None
+        mixed, _ = attend(h, 0.2, mask=mask)
+        h = h + mixed
+    return h
+
+
+sentences = [words, words[:2], words[1:4]]
+for key_mask in [False, True]:
+    report = check_padding(partial(model, key_mask=key_mask), sentences)
+    for side, r in [("R", report.right), ("L", report.left)]:
+        print(f"{key_mask!s:5}  {side}  {r.ok!s:5}  {r.change:.2f}  {r.content:.2f}")
+
+# %% [markdown]
+# 前两行的两个数都大：填充被读到了。最后一行，填充的内容无关紧要，输出却变了，因为位置是按列数的。第三行才是想要的样子。
+#
+# **试一试。**把最后一行修好。再把别的错误也犯一遍：只给两层中的第一层加键填充掩码；返回 `h.mean(axis=1)`；返回 `masked_mean(h, padding_mask)`。每次运行之前，先说出哪几行会是 True。
+#
+# ## 带走什么 {#take-away}
+#
+# - 注意力平坦时，填充按个数分得份额；尖锐时可多可少，但不会是 0。
+# - 掩码是 softmax 之前的 $-\infty$，每一层都要有。有限的数都会漏；什么都不剩的行要另外处理。
+# - 内容从真实词元流进填充，后面只要有一步去读填充，就会流回来。
+# - 左边的填充移动绝对位置，不移动偏移。
+#
+# 回到[这一章](../masks.md)，那里每个毛病都有药方。
