@@ -5,7 +5,19 @@ Formulas live here and need an array library only. Layers are in `posenc.nn` (to
 The function `attention` is in the module of its name: `from posenc.attention import attention`.
 """
 
-from posenc import addition, attention, learned, masks, naive, offsets, order, sinusoidal
+from posenc import (
+    addition,
+    attention,
+    learned,
+    masks,
+    naive,
+    offsets,
+    order,
+    rotary,
+    rotary_axes,
+    rotary_scaling,
+    sinusoidal,
+)
 from posenc.addition import add_positions, concat_positions
 from posenc.learned import interpolate_table, learned_encoding
 from posenc.masks import causal_mask
@@ -24,6 +36,28 @@ from posenc.offsets import (
     toeplitz_spread,
 )
 from posenc.order import equivariance_error, invariance_error, same_bag
+from posenc.rotary import (
+    find_period,
+    half_to_interleaved,
+    head_frequencies,
+    interleaved_to_half,
+    offset_query,
+    rotary_matrix,
+    rotate,
+    rotate_xpos,
+)
+from posenc.rotary_axes import axial_frequencies, mrope_coordinates, mrope_frequencies, rotate_axes
+from posenc.rotary_scaling import (
+    dynamic_ntk_frequencies,
+    linear_frequencies,
+    llama3_frequencies,
+    longrope_attention_factor,
+    longrope_frequencies,
+    ntk_frequencies,
+    proportional_frequencies,
+    yarn_attention_factor,
+    yarn_frequencies,
+)
 from posenc.sinusoidal import (
     code_distance,
     decode_position,
@@ -38,28 +72,50 @@ __all__ = [
     "alias_offsets",
     "argmax_positions",
     "attention",
+    "axial_frequencies",
     "causal_mask",
     "code_distance",
     "concat_positions",
     "cosine_only_encoding",
     "decode_position",
+    "dynamic_ntk_frequencies",
     "equivariance_error",
+    "find_period",
     "frequencies",
+    "half_to_interleaved",
+    "head_frequencies",
     "integer_encoding",
+    "interleaved_to_half",
     "interpolate_table",
     "invariance_error",
     "learned",
     "learned_encoding",
+    "linear_frequencies",
+    "llama3_frequencies",
+    "longrope_attention_factor",
+    "longrope_frequencies",
     "masks",
     "min_code_distance",
+    "mrope_coordinates",
+    "mrope_frequencies",
     "naive",
+    "ntk_frequencies",
     "offset_head",
+    "offset_query",
     "offset_share",
     "offsets",
     "one_hot_encoding",
     "order",
     "positional_scores",
+    "proportional_frequencies",
     "relative_kernel",
+    "rotary",
+    "rotary_axes",
+    "rotary_matrix",
+    "rotary_scaling",
+    "rotate",
+    "rotate_axes",
+    "rotate_xpos",
     "same_bag",
     "shift_matrix",
     "sine_only_encoding",
@@ -68,4 +124,6 @@ __all__ = [
     "split_block",
     "toeplitz_spread",
     "wavelengths",
+    "yarn_attention_factor",
+    "yarn_frequencies",
 ]

@@ -21,7 +21,8 @@ Namespace = Any
 def namespace(*arrays: Array) -> Namespace:
     """The one array library that `arrays` come from: NumPy itself, or array-api-compat's view of another."""
     # NumPy 2 follows the standard by itself, and array_api_compat.numpy costs as much to import as NumPy.
-    if all(isinstance(array, np.ndarray | np.generic) for array in arrays):
+    # A tuple of types, because torch.compile cannot trace a union of them.
+    if all(isinstance(array, (np.ndarray, np.generic)) for array in arrays):
         return np
     try:
         return array_api_compat.array_namespace(*arrays)
@@ -65,7 +66,10 @@ def check_base(base: Any) -> float:
     """`base` as a finite float above 1: with it the wavelengths grow from pair to pair."""
     if isinstance(base, bool) or not isinstance(base, Real):
         raise TypeError(f"base must be a real number, got {base!r} of type {type(base).__name__}")
-    number = float(base)
+    try:
+        number = float(base)
+    except OverflowError:
+        number = math.inf
     if not (math.isfinite(number) and number > 1):
         raise ValueError(f"base must be finite and greater than 1, got {base!r}")
     return number
@@ -73,7 +77,7 @@ def check_base(base: Any) -> float:
 
 def is_length(positions: Any) -> bool:
     """Whether `positions` is a plain integer n, which stands for 0, 1, ..., n - 1."""
-    return isinstance(positions, int | np.integer) and not isinstance(positions, bool)
+    return isinstance(positions, (int, np.integer)) and not isinstance(positions, bool)
 
 
 def as_positions(positions: Any, name: str = "positions") -> tuple[Namespace, Array]:
@@ -81,10 +85,11 @@ def as_positions(positions: Any, name: str = "positions") -> tuple[Namespace, Ar
 
     Accepts an int n (meaning 0..n-1, NumPy) or an array of integers, float32 or float64 of any shape.
     Raises TypeError for anything else, float16 and bfloat16 included: they cannot hold 2049 and 257.
+    Raises ValueError for NaN and infinity, where values can be looked at (`_is_concrete`).
     """
     if is_length(positions):
         return np, np.arange(check_integer(name, positions, minimum=0), dtype=np.float64)
-    if isinstance(positions, list | tuple):
+    if isinstance(positions, (list, tuple)):
         try:
             positions = np.asarray(positions)
         except ValueError:
@@ -97,7 +102,7 @@ def as_positions(positions: Any, name: str = "positions") -> tuple[Namespace, Ar
     xp = namespace(positions)
     dtype = positions.dtype
     real = xp.isdtype(dtype, "real floating")
-    if not (real or xp.isdtype(dtype, "integral")) or (real and xp.finfo(dtype).bits < 32):
+    if not (real or xp.isdtype(dtype, "integral")) or (real and xp.finfo(dtype).bits not in (32, 64)):
         raise TypeError(f"{name} must be integers, float32 or float64, got dtype {dtype}")
     result = xp.astype(positions, xp.float64)
     if result.dtype != xp.float64:
@@ -105,7 +110,35 @@ def as_positions(positions: Any, name: str = "positions") -> tuple[Namespace, Ar
             "angles need float64, which this array library has switched off "
             "(in JAX: jax.config.update('jax_enable_x64', True))"
         )
+    if real:
+        check_finite(name, result, xp)
     return xp, result
+
+
+def _is_concrete(array: Array) -> bool:
+    """Whether the values of an array may be looked at: one of NumPy, or of torch that nothing traces."""
+    if isinstance(array, (np.ndarray, np.generic)):
+        return True
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(array, torch.Tensor):
+        return False
+    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()
+    captured = array.is_cuda and torch.cuda.is_current_stream_capturing()
+    return not (traced or captured or array.is_meta)
+
+
+def check_finite(name: str, array: Array, xp: Namespace) -> None:
+    """ValueError naming the first NaN or infinity in a floating array whose values may be looked at."""
+    if not _is_concrete(array):
+        return
+    finite = xp.isfinite(array)
+    try:
+        if bool(xp.all(finite)):
+            return
+    except RuntimeError:  # torch.vmap and fake tensors let nobody look
+        return
+    first = array[xp.logical_not(finite)].tolist()[0]
+    raise ValueError(f"{name} must be finite, got {first}")
 
 
 def check_float_dtype(dtype: DType, xp: Namespace) -> DType:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 from posenc._arrays import Array, Namespace, namespace
 
@@ -29,19 +30,22 @@ def attention(
         key: shape (..., n_k, d).
         value: shape (..., n_k, d_v).
         bias: added to the scores after scaling; shape (n_q, n_k), or as many axes as the scores, each of
-            full length or 1. −inf forbids a key.
+            full length or 1; floating, rounded to the dtype that the scores are computed in. −inf forbids
+            a key.
         mask: bool, True where a query must NOT see a key (as in torch.nn.MultiheadAttention, opposite to
             torch.nn.functional.scaled_dot_product_attention); shapes as for bias. A key-padding mask
             (batch, n_k) is passed as mask[:, None, :].
-        scale: factor on the scores; 1/sqrt(d) if None.
+        scale: factor on the scores, a finite number; 1/sqrt(d) if None. What differs between heads or is
+            learned is multiplied onto query.
 
     Returns:
         output, shape (..., n_q, d_v), and weights, shape (..., n_q, n_k). Every row of weights sums to 1,
         except that a query without any key gets weights 0 and output 0, never NaN.
 
     Raises:
-        TypeError: arrays of different libraries or dtypes, not floating, or a mask that is not bool.
-        ValueError: shapes that do not fit; the message names the argument.
+        TypeError: arrays of different libraries, query, key and value of different dtypes or not floating,
+            a bias that is not floating, a mask that is not bool, or a scale that is not a number.
+        ValueError: shapes that do not fit, or a scale that is not finite; the message names the argument.
 
     >>> import numpy as np
     >>> x = np.eye(2)
@@ -54,6 +58,7 @@ def attention(
     """
     xp = namespace(query, key, value)
     _check_inputs(query, key, value, xp)
+    _check_scale(scale)
     dtype = query.dtype
     wide = xp.float32 if xp.finfo(dtype).bits < 32 else dtype
     q, k, v = (xp.astype(x, wide) for x in (query, key, value))
@@ -99,6 +104,15 @@ def _check_inputs(query: Array, key: Array, value: Array, xp: Namespace) -> None
         )
     if value.shape[-2] != key.shape[-2]:
         raise ValueError(f"value must have one row per key: got {value.shape[-2]} rows, {key.shape[-2]} keys")
+
+
+def _check_scale(scale: float | None) -> None:
+    if scale is None:
+        return
+    if isinstance(scale, bool) or not isinstance(scale, Real):
+        raise TypeError(f"scale must be a real number or None, got {scale!r} of type {type(scale).__name__}")
+    if not math.isfinite(scale):
+        raise ValueError(f"scale must be finite, got {scale!r}")
 
 
 def _check_like_scores(name: str, x: Array, scores: Array, xp: Namespace) -> None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
 
-from posenc._arrays import Array, namespace
+import array_api_compat
+
+from posenc._arrays import Array, Namespace, check_integer, namespace
 
 __all__ = ["equivariance_error", "invariance_error", "same_bag"]
 
@@ -13,12 +16,25 @@ __all__ = ["equivariance_error", "invariance_error", "same_bag"]
 def same_bag(first: Iterable[Hashable], second: Iterable[Hashable]) -> bool:
     """Whether two sequences hold the same items equally often, whatever their order.
 
+    Token ids may come as arrays or tensors of one axis. Raises TypeError for what cannot be counted.
+
     >>> same_bag("我爱你", "你爱我")
     True
     >>> same_bag("abb", "aab")
     False
     """
-    return Counter(first) == Counter(second)
+    return _count("first", first) == _count("second", second)
+
+
+def _count(name: str, items: Iterable[Hashable]) -> Counter[Hashable]:
+    # A tensor's own items are tensors, and two of those are never the same item.
+    listed: Any = items
+    if hasattr(listed, "tolist"):
+        listed = listed.tolist()
+    try:
+        return Counter(iter(listed))
+    except TypeError:
+        raise TypeError(f"{name} must be a sequence of items that can be hashed, got {items!r}") from None
 
 
 def equivariance_error(f: Callable[[Array], Array], x: Array, permutation: Sequence[int]) -> float:
@@ -35,7 +51,9 @@ def equivariance_error(f: Callable[[Array], Array], x: Array, permutation: Seque
         max |f(x[π]) − f(x)[π]| as a float.
 
     Raises:
-        ValueError: permutation is not one of 0..n-1, or f does not give one row per input row.
+        TypeError: x or a result of f is not an array, or permutation does not hold integers.
+        ValueError: permutation is not one of 0..n-1, f does not give one row per input row, or results of
+            different shapes.
 
     >>> import numpy as np
     >>> equivariance_error(lambda x: x - x.mean(axis=0), np.eye(3), [2, 0, 1])
@@ -44,10 +62,12 @@ def equivariance_error(f: Callable[[Array], Array], x: Array, permutation: Seque
     Source: Lee et al., Set Transformer (2019), property 1. https://arxiv.org/abs/1810.00825
     """
     order = _check_permutation(permutation, x)
+    moved = x[order]  # before f sees x, which it might write to
     straight = f(x)
+    _check_result(straight)
     if straight.ndim < 1 or straight.shape[0] != x.shape[0]:
         raise ValueError(f"f must give one row per row of x, {x.shape[0]}, got shape {tuple(straight.shape)}")
-    return _largest_difference(f(x[order]), straight[order])
+    return _largest_difference(f(moved), straight[order])
 
 
 def invariance_error(f: Callable[[Array], Array], x: Array, permutation: Sequence[int]) -> float:
@@ -65,12 +85,38 @@ def invariance_error(f: Callable[[Array], Array], x: Array, permutation: Sequenc
 
 
 def _check_permutation(permutation: Sequence[int], x: Array) -> list[int]:
-    order = [int(j) for j in permutation]
+    if not array_api_compat.is_array_api_obj(x):
+        raise TypeError(f"x must be an array, got {type(x).__name__}")
+    if x.ndim < 1:
+        raise ValueError(f"x must have shape (n, d), got {tuple(x.shape)}")
+    order = [check_integer("each of permutation", j, minimum=-(2**63)) for j in permutation]
     if sorted(order) != list(range(x.shape[0])):
         raise ValueError(f"permutation must hold each of 0..{x.shape[0] - 1} once, got {order}")
     return order
 
 
+def _check_result(result: Array) -> None:
+    if not array_api_compat.is_array_api_obj(result):
+        raise TypeError(f"f must give an array, got {type(result).__name__}")
+
+
 def _largest_difference(first: Array, second: Array) -> float:
+    for result in (first, second):
+        _check_result(result)
+    if first.shape != second.shape:
+        raise ValueError(
+            f"f must give results of one shape for x and x[π], got {tuple(second.shape)} and "
+            f"{tuple(first.shape)}"
+        )
     xp = namespace(first, second)
+    first, second = (_subtractable(result, xp) for result in (first, second))
+    if 0 in first.shape:
+        return 0.0
     return float(xp.max(xp.abs(first - second)))
+
+
+def _subtractable(result: Array, xp: Namespace) -> Array:
+    """Without a gradient, and not in integers: unsigned ones wrap around, bools have no difference."""
+    if hasattr(result, "detach"):
+        result = result.detach()
+    return xp.astype(result, xp.float64) if xp.isdtype(result.dtype, ("bool", "integral")) else result

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 
+import array_api_compat
 import numpy as np
 
 from posenc._arrays import (
@@ -16,6 +17,7 @@ from posenc._arrays import (
     as_positions,
     check_base,
     check_even_dim,
+    check_finite,
     check_float_dtype,
     check_integer,
     is_length,
@@ -55,7 +57,8 @@ def frequencies(dim: int, base: float = 10000.0) -> np.ndarray:
     Source: Vaswani et al. (2017), section 3.5.
     """
     dim = check_even_dim(dim)
-    return check_base(base) ** (-np.arange(0, dim, 2) / dim)
+    # float64 from the start: torch.compile would divide integers into float32.
+    return check_base(base) ** (-np.arange(0, dim, 2, dtype=np.float64) / dim)
 
 
 def wavelengths(dim: int, base: float = 10000.0) -> np.ndarray:
@@ -105,7 +108,7 @@ def sinusoidal_encoding(
 
     Raises:
         TypeError: positions are not numbers or come in float16 or bfloat16, dtype is not floating.
-        ValueError: n is negative, dim is odd or below 2, base is not above 1.
+        ValueError: n is negative, a position is NaN or infinite, dim is odd or below 2, base is not above 1.
 
     >>> sinusoidal_encoding(3, 4).round(4)
     array([[ 0.    ,  1.    ,  0.    ,  1.    ],
@@ -200,19 +203,22 @@ def decode_position(codes: Array, n: int, *, base: float = 10000.0) -> Array:
         Integer array of shape (...), of the library of `codes`; of equally near positions the first.
 
     Raises:
-        TypeError: codes are not a floating array, n is not an integer.
-        ValueError: codes have no axis or an odd width, n is below 1, base is not above 1.
+        TypeError: codes are not a floating array with an axis, n is not an integer.
+        ValueError: codes have an odd width or hold NaN or infinity, n is below 1, base is not above 1.
 
     >>> decode_position(sinusoidal_encoding([7, 4999], 64), 5000)
     array([   7, 4999])
     """
     n = check_integer("n", n, minimum=1)
+    if not array_api_compat.is_array_api_obj(codes):
+        raise TypeError(f"codes must be a floating array (..., dim), got {type(codes).__name__}")
     xp = namespace(codes)
     if codes.ndim < 1 or not xp.isdtype(codes.dtype, "real floating"):
         raise TypeError(
             f"codes must be a floating array (..., dim), got {codes.dtype} of shape {tuple(codes.shape)}"
         )
     dim = check_even_dim(codes.shape[-1], "the width of codes")
+    check_finite("codes", codes, xp)
     table = to_device_of(sinusoidal_encoding(n, dim, base=base), codes, xp)
     rows = xp.reshape(xp.astype(codes, xp.float64), (-1, dim))
     # In slices of queries, so that memory stays at about 2**22 scores however many codes there are.

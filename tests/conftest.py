@@ -6,7 +6,11 @@ import blocktests
 import matplotlib
 import matplotlib.pyplot as plt
 import pytest
+from hypothesis import settings
 
+# The first call into torch, or a busy machine, is slow; that is no fault of what is tested.
+settings.register_profile("posenc", deadline=None)
+settings.load_profile("posenc")
 blocktests.install()
 plt.switch_backend("agg")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -129,3 +130,17 @@ def test_errors_name_the_argument() -> None:
         attention(torch.from_numpy(x), torch.from_numpy(x), torch.from_numpy(x), mask=causal_mask(2))
     with pytest.raises(ValueError, match=r"bias must have shape \(2, 2\)"):
         attention(x, x, x, bias=np.zeros(2))
+
+
+@pytest.mark.parametrize("scale", ["1", True, np.ones(4), 1j])
+def test_scale_is_one_number(scale: Any) -> None:
+    x = np.eye(4)
+    with pytest.raises(TypeError, match="scale must be a real number or None, got"):
+        attention(x, x, x, scale=scale)
+
+
+@pytest.mark.parametrize("scale", [math.nan, math.inf])
+def test_scale_is_finite(scale: float) -> None:
+    x = np.eye(4)
+    with pytest.raises(ValueError, match=f"scale must be finite, got {scale}"):
+        attention(x, x, x, scale=scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -264,6 +265,37 @@ def test_what_ran_before_changes_nothing() -> None:
     assert runner.run([LOOK], seed=1).output != alone.output
 
 
+def test_a_block_writes_into_a_folder_of_its_own() -> None:
+    mess = "import os, torch\nopen('left', 'w').close()\nos.environ['LEFT'] = '1'\n"
+    mess += "torch.set_default_device('meta')\nos.mkdir('sub')\nos.chdir('sub')\n"
+    here = os.getcwd()
+    assert runner.run([mess]).error is None
+    assert os.getcwd() == here
+    look = "import os, torch\nprint(os.listdir(), 'LEFT' in os.environ, torch.zeros(1).device)\n"
+    assert runner.run([look]).output == "[] False cpu\n"
+
+
+def test_a_block_that_never_ends_is_named(tmp_path: Path) -> None:
+    jobs, results = tmp_path / "jobs.json", tmp_path / "results.jsonl"
+    jobs.write_text(json.dumps([["fine", ["x = 1\n"]], ["endless", ["x = 1\nwhile True:\n    pass\n"]]]))
+    paths = f"runner.Path({str(jobs)!r}), runner.Path({str(results)!r})"
+    program = f"import runner\nrunner.TIMEOUT = 5\nrunner.main({paths})"
+    folder = Path(runner.__file__).parent
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert re.search(r'File "<block>", line [23] in <module>', done.stderr)
+    assert [json.loads(line)[0] for line in results.read_text().splitlines()[1:]] == ["fine"]
+
+
+def test_what_cannot_be_written_into_a_page_is_an_error_of_its_block() -> None:
+    outcome = runner.run(["print('\\udc80')\n"])
+    assert outcome.error is not None
+    assert outcome.error["type"] == "UnicodeEncodeError"
+    outcome.to_json().encode()
+
+
 def test_the_tests_keep_their_own_settings() -> None:
     import random
 
@@ -354,6 +386,8 @@ def test_output_of_a_continued_block_stands_after_its_last_line(ran: list[str]) 
 def test_a_fresh_interpreter_runs_all_and_survives_a_crash(svg: str) -> None:
     units = {
         "crash": ["import os\nos._exit(3)\n"],
+        "failure": ["import os\nos._exit(1)\n"],
+        "segfault": ["import ctypes\nctypes.string_at(0)\n"],
         "good": ["import posenc\nprint(posenc.__name__)\n"],
         "drawing": [DRAWING],
         "bad": ["1 / 0\n"],
@@ -362,6 +396,12 @@ def test_a_fresh_interpreter_runs_all_and_survives_a_crash(svg: str) -> None:
     crash = outcomes["crash"].error
     assert crash is not None
     assert "exit status 3" in crash["message"]
+    failure = outcomes["failure"].error  # the status of a Python that ends with an exception
+    assert failure is not None
+    assert "exit status 1" in failure["message"]
+    segfault = outcomes["segfault"].error
+    assert segfault is not None
+    assert segfault["line"] == 2
     assert outcomes["good"].output == "posenc\n"
     assert outcomes["bad"].error is not None
     assert outcomes["bad"].error["type"] == "ZeroDivisionError"

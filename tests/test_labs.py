@@ -102,6 +102,7 @@ def test_a_lab_is_run_by_this_interpreter_and_becomes_a_page(tmp_path: Path, sto
     ("code", "says"),
     [
         ("def f():\n    return 1 / 0\n\nf()", ":9: ZeroDivisionError: division by zero\n    return 1 / 0"),
+        ("import os\nos._exit(1)", ":8: DeadKernelError: Kernel died"),
         ("x = 1\nx = = 2", "9: SyntaxError: invalid syntax\n    x = = 2"),
     ],
 )

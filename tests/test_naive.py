@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc import argmax_positions, equivariance_error, integer_encoding, one_hot_encoding
@@ -63,7 +63,6 @@ def test_positions_of_any_shape_and_a_result_that_may_be_written_to() -> None:
     assert integer_encoding(np.asarray(7), 2).tolist() == [7, 7]
 
 
-@settings(deadline=None)  # the first call into torch is slow
 @given(t=st.floats(0, 1e4), dim=st.integers(2, 64), seed=seeds)
 def test_layer_norm_cannot_see_the_number(t: float, dim: int, seed: int) -> None:
     x = torch.from_numpy(normal(dim, seed=seed))
@@ -186,7 +185,6 @@ def test_the_callers_library_is_kept(make: Any) -> None:
     np.testing.assert_array_equal(to_numpy(counted), make(5))
 
 
-@settings(deadline=None)  # the first call into torch is slow
 @given(n=st.integers(1, 12), dim=dims, seed=seeds)
 def test_argmax_is_the_same_in_torch(n: int, dim: int, seed: int) -> None:
     codes, w_query, w_key = (
@@ -252,8 +250,8 @@ def test_dtype_must_be_of_the_library_of_the_positions(make: Any) -> None:
             ValueError,
             "within ±65504.*got -70000",
         ),
-        ({"positions": [math.nan]}, ValueError, "positions \\+ start must lie within .*got nan"),
-        ({"positions": [math.inf]}, ValueError, "positions \\+ start must lie within .*got inf"),
+        ({"positions": [math.nan]}, ValueError, "positions must be finite, got nan"),
+        ({"positions": [math.inf]}, ValueError, "positions must be finite, got inf"),
     ],
 )
 def test_errors_of_integer_encoding(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -275,8 +273,8 @@ def test_largest_float16_number_is_allowed() -> None:
         ({"positions": 1, "size": 0}, ValueError, "from 0 to below size 0, got 0"),
         ({"positions": [0, -1], "size": 3}, ValueError, "from 0 to below size 3, got -1"),
         ({"positions": [0.5], "size": 3}, ValueError, "whole numbers .*got 0.5"),
-        ({"positions": [math.nan], "size": 3}, ValueError, "whole numbers .*got nan"),
-        ({"positions": [math.inf], "size": 3}, ValueError, "whole numbers .*got inf"),
+        ({"positions": [math.nan], "size": 3}, ValueError, "positions must be finite, got nan"),
+        ({"positions": [math.inf], "size": 3}, ValueError, "positions must be finite, got inf"),
         ({"positions": torch.tensor(9), "size": 3}, ValueError, "from 0 to below size 3, got 9"),
         ({"positions": 3, "size": 3.0}, TypeError, "size must be an integer, got 3.0"),
         ({"positions": 3, "size": True}, TypeError, "size must be an integer, got True"),

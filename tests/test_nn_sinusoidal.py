@@ -107,6 +107,9 @@ def test_a_checkpoint_of_the_common_recipe_loads() -> None:
     model.load_state_dict({"0.pe": recipe_table(20, 8).transpose(0, 1)})
     with pytest.raises(RuntimeError, match=r"Unexpected key.*0\.pe"):
         model.load_state_dict({"0.pe": torch.randn(1, 50, 8)})
+    for odd in (recipe_table(5, 8).to("meta"), recipe_table(5, 8).numpy(), 3):
+        with pytest.raises(RuntimeError, match=r"Unexpected key.*0\.pe"):
+            model.load_state_dict({"0.pe": odd})
 
 
 def test_pickle_and_deepcopy() -> None:
@@ -127,6 +130,37 @@ def test_meta_device_then_materialised() -> None:
     assert torch.equal(layer.table, SinusoidalEncoding(8, max_len=5).table)
 
 
+def test_real_then_meta_then_materialised() -> None:
+    layer = SinusoidalEncoding(8, max_len=5)
+    before = layer.table.clone()
+    layer.to("meta")
+    assert layer.table.is_meta
+    layer.half()
+    assert layer.table.is_meta
+    layer.to_empty(device="cpu")
+    assert layer.table.dtype == torch.float32
+    assert torch.equal(layer.table, before)
+
+
+def test_to_empty_keeps_the_codes_that_nothing_would_fill_in_again() -> None:
+    layer = SinusoidalEncoding(512, max_len=2000)
+    before = layer.table.clone()
+    assert torch.equal(layer.to_empty(device="cpu").table, before)
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
+def test_compiles_into_one_graph() -> None:
+    layer = SinusoidalEncoding(8, max_len=20, dropout=0.0)
+    compiled = torch.compile(layer, fullgraph=True, backend="eager")
+    for length, offset in [(3, 0), (5, 0), (1, 0), (5, 7), (1, 19)]:
+        x = torch.randn(2, length, 8)
+        assert torch.equal(compiled(x, offset=offset), layer(x, offset=offset))
+    x = torch.randn(2, 3, 8)
+    for positions in (torch.tensor([0, 4, 131_071]), torch.tensor([0.5, 1e5, 7.0])):
+        torch.testing.assert_close(compiled(x, positions=positions), layer(x, positions=positions))
+    torch.testing.assert_close(compiled(x.double(), offset=3), layer(x.double(), offset=3))
+
+
 def test_gradient_passes_unchanged() -> None:
     x = torch.randn(1, 3, 8, requires_grad=True)
     SinusoidalEncoding(8, dropout=0.0)(x).sum().backward()
@@ -142,6 +176,9 @@ def test_errors_name_the_argument() -> None:
         layer(torch.zeros(1, 3, 8), offset=3)
     with pytest.raises(ValueError, match=r"positions -1\.\.1 must lie"):
         layer(torch.zeros(1, 3, 8), offset=-1)
+    for offset in (1.0, True, "1", None, torch.tensor([1])):
+        with pytest.raises(TypeError, match="offset must be an int, got"):
+            layer(torch.zeros(1, 3, 8), offset=offset)
     with pytest.raises(ValueError, match=r"x must have shape .* got \(1, 3, 6\)"):
         layer(torch.zeros(1, 3, 6))
     with pytest.raises(ValueError, match=r"x must have shape .* got \(8,\)"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 import warnings
@@ -12,6 +13,7 @@ from pathlib import Path
 import checks
 import pages
 import pytest
+import yaml
 from cache import ROOT
 from hypothesis import given
 from hypothesis import strategies as st
@@ -445,3 +447,19 @@ def test_pytest_names_the_line_of_a_page_it_cannot_read(tmp_path: Path) -> None:
     text = outcome(tmp_path, *block("x = 1"), "<!--pytest-codeblocks:cont-->", "```python", "x = 2")
     assert "a.md:6: this fence is never closed" in text
     assert not text.endswith("rc=0")
+
+
+def listed(language: str) -> tuple[list[str], list[str]]:
+    """The chapters and labs in the navigation of a book, and those that its front page links, in order."""
+    config = (ROOT / "docs" / "sites" / language / "mkdocs.yml").read_text(encoding="utf-8")
+    entries = [value for item in yaml.safe_load(config)["nav"] for value in item.values()]
+    chapters = [entry for entry in entries if isinstance(entry, str) and entry != "index.md"]
+    labs = [name for entry in entries if isinstance(entry, list) for item in entry for name in item.values()]
+    front = (ROOT / "docs" / language / "index.md").read_text(encoding="utf-8")
+    return chapters + labs, list(dict.fromkeys(re.findall(r"\]\(([\w/]+\.(?:md|py))", front)))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_front_page_lists_every_chapter_in_reading_order(language: str) -> None:
+    nav, front = listed(language)
+    assert front == nav

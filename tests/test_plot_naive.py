@@ -122,7 +122,7 @@ def test_distance_profiles_show_the_distances() -> None:
         (lambda: plot.energy_shares({"a": [0.5], "b": [0.5, 0.6]}), r"shares\['b'\] must be 1 numbers"),
         (lambda: plot.energy_shares({"a": [[0.5]]}), r"shares\['a'\] must be 1 numbers"),
         (lambda: plot.energy_shares({"a": [1.5]}), r"shares\['a'\] must be 1 numbers between 0 and 1"),
-        (lambda: plot.energy_shares({"a": [np.nan]}), "between 0 and 1"),
+        (lambda: plot.energy_shares({"a": [np.nan]}), r"shares\['a'\] must be finite, got nan"),
         (lambda: plot.energy_shares(SHARES, positions=[1, 2]), "positions must be 3 numbers above 0"),
         (lambda: plot.energy_shares(SHARES, positions=[0, 1, 2]), "positions must be 3 numbers above 0"),
         (lambda: plot.score_curves({}), "scores must hold at least one"),

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import torch
 from matplotlib.figure import Figure
+from matplotlib.font_manager import fontManager
 
 from posenc import code_distance, plot, sinusoidal_encoding, wavelengths
-from posenc.plot._style import WIDTH
+from posenc.plot._style import CHINESE_FONTS, WIDTH
 
 PICTURES: dict[str, Callable[..., Any]] = {
     "clock_hands": lambda **options: plot.clock_hands([0, 1.5], 8, **options),
@@ -128,6 +130,55 @@ def test_pictures_draw_into_given_axes() -> None:
 
 
 @pytest.mark.parametrize(
+    "draw",
+    [
+        lambda ax: plot.heat_map(np.eye(2), ax=ax, lang="zh"),
+        lambda ax: plot.nearest_codes([4], n=10, ax=ax, lang="zh"),
+        lambda ax: plot.wavelength_ladder([4], ax=ax, lang="zh"),
+        lambda ax: plot.sum_bars([1, 2], {"a": [1, 2]}, ax=ax, lang="zh"),
+        lambda ax: plot.energy_shares({"a": [0.1, 0.2]}, ax=ax, lang="zh"),
+    ],
+)
+def test_axes_made_before_the_first_chinese_picture_show_chinese(draw: Callable[[Any], Any]) -> None:
+    if {font.name for font in fontManager.ttflist}.isdisjoint(CHINESE_FONTS):
+        pytest.skip("no Chinese font on this machine")
+    figure, ax = plt.subplots()
+    draw(ax)
+    figure.canvas.draw()  # a glyph that is missing is a warning, and so an error
+
+
+@pytest.mark.parametrize("kind", ["with a gradient", "bfloat16"])
+def test_pictures_take_what_models_give(kind: str) -> None:
+    x = torch.eye(2, requires_grad=True) if kind == "with a gradient" else torch.eye(2).bfloat16()
+    for ax in (plot.heat_map(x), plot.attention_map(x), plot.order_blindness("ab", x, "ab", x)):
+        np.testing.assert_array_equal(np.asarray(ax.images[0].get_array())[0], [1, 0])
+    plot.sum_bars(x[0], {"code": x[1]})
+    plot.loss_curves({"loss": x[0]})  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_axes_are_axes(lang: Any) -> None:
+    with pytest.raises(TypeError, match="ax must be matplotlib Axes or None, got ndarray"):
+        plot.heat_map(np.eye(2), ax=np.eye(2), lang=lang)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: plot.heat_map(np.eye(2) * 1j), "codes must be real numbers"),
+        (lambda: plot.heat_map([["a"]]), "codes must be real numbers"),
+        (lambda: plot.attention_map(np.eye(2), mask=[[0, 1], [0, 0]]), "mask must be bool, got dtype int64"),
+        (lambda: plot.waveforms(8, pairs=cast(Any, [1.5])), r"each of pairs must be an integer, got 1\.5"),
+        (lambda: plot.waveforms(8, pairs=[True]), "each of pairs must be an integer, got True"),
+    ],
+)
+def test_wrong_kinds_name_argument_and_value(draw: Callable[[], object], message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        draw()
+    assert not plt.get_fignums()
+
+
+@pytest.mark.parametrize(
     ("draw", "message"),
     [
         (lambda: plot.clock_hands([0], 14), "dim must be at most 12 .* got 14"),
@@ -137,7 +188,16 @@ def test_pictures_draw_into_given_axes() -> None:
         (lambda: plot.code_distances([]), "dims must hold at least one width"),
         (lambda: plot.code_distances([4, 5]), "each of dims must be even .* got 5"),
         (lambda: plot.code_distances([4], n=1), "n must be at least 2, got 1"),
-        (lambda: plot.heat_map(np.zeros(3)), r"codes must have shape \(n, dim\), got \(3,\)"),
+        (lambda: plot.heat_map(np.zeros(3)), r"codes must have shape \(n, dim\), .* got \(3,\)"),
+        (lambda: plot.heat_map(np.zeros((0, 3))), r"codes must have shape \(n, dim\), .* got \(0, 3\)"),
+        (lambda: plot.heat_map([[math.inf]]), "codes must be finite, got inf"),
+        (lambda: plot.heat_map([[1], [1, 2]]), "codes must be a rectangular array of numbers"),
+        (lambda: plot.attention_map([[math.nan]]), "weights must be finite, got nan"),
+        (lambda: plot.attention_map(np.zeros((0, 0))), r"weights must have shape .* got \(0, 0\)"),
+        (lambda: plot.clock_hands([math.nan], 4), "positions must be finite, got nan"),
+        (lambda: plot.score_curves({"a": [[math.inf]]}), r"scores\['a'\] must be finite, got inf"),
+        (lambda: plot.distance_profiles({"a": 3}, 0), r"codes\['a'\] must have shape"),
+        (lambda: plot.loss_curves({"a": cast(Any, [[1.0]])}), "curves must hold losses for every model"),
         (lambda: plot.nearest_codes([]), "dims must hold at least one width"),
         (lambda: plot.nearest_codes(range(2, 16, 2)), "dims must hold at most 6 widths, got 7"),
         (lambda: plot.nearest_codes([4], n=2), "n must be at least 3, got 2"),

@@ -199,6 +199,11 @@ def test_more_codes_than_one_slice() -> None:
         ((np.array([1], dtype=np.float16), 4), TypeError, "got dtype float16"),
         ((torch.tensor([1], dtype=torch.bfloat16), 4), TypeError, "got dtype torch.bfloat16"),
         (([[1, 2], [3]], 4), ValueError, "positions must be a rectangular array"),
+        ((np.array([1], dtype=np.longdouble), 4), TypeError, "got dtype "),
+        (([0.0, math.nan, math.inf], 4), ValueError, "positions must be finite, got nan"),
+        ((np.array(-math.inf), 4), ValueError, "positions must be finite, got -inf"),
+        ((torch.tensor([[1.0, math.inf]]), 4), ValueError, "positions must be finite, got inf"),
+        ((torch.tensor([math.nan], requires_grad=True), 4), ValueError, "positions must be finite, got nan"),
     ],
 )
 def test_bad_arguments(arguments: tuple[Any, ...], error: type[Exception], message: str) -> None:
@@ -209,7 +214,7 @@ def test_bad_arguments(arguments: tuple[Any, ...], error: type[Exception], messa
 @pytest.mark.parametrize(
     ("base", "error"),
     [(1, ValueError), (0.5, ValueError), (-1, ValueError), (math.inf, ValueError), (math.nan, ValueError),
-     ("10000", TypeError), (True, TypeError)],
+     (10**400, ValueError), ("10000", TypeError), (True, TypeError)],
 )  # fmt: skip
 def test_bad_base(base: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="base must be"):
@@ -222,7 +227,34 @@ def test_bad_dtype(dtype: Any) -> None:
         sinusoidal_encoding(3, 4, dtype=dtype)
 
 
+def test_a_distance_needs_a_finite_offset() -> None:
+    with pytest.raises(ValueError, match="offsets must be finite, got nan"):
+        code_distance(np.array([1.0, math.nan]), 4)
+
+
+def test_where_no_value_may_be_looked_at_none_is() -> None:
+    assert sinusoidal_encoding(torch.ones(3, device="meta"), 4).shape == (3, 4)
+    t = torch.tensor([0.0, 1.0, 7.5])
+    for one_by_one in (torch.vmap, torch.func.jacrev):
+        assert one_by_one(lambda p: sinusoidal_encoding(p, 4))(t).shape[0] == 3
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
+def test_compiled_angles_are_float64_too() -> None:
+    t = torch.tensor([3, 100_003, 131_071])
+
+    def codes(t: torch.Tensor) -> torch.Tensor:
+        return sinusoidal_encoding(t, 64, dtype=torch.float64)
+
+    compiled = torch.compile(codes, fullgraph=True, backend="eager")
+    np.testing.assert_allclose(compiled(t), codes(t), rtol=0, atol=1e-10)
+
+
 def test_decoding_errors() -> None:
+    with pytest.raises(TypeError, match=r"codes must be a floating array \(..., dim\), got list"):
+        decode_position([0.0, 1.0], 10)
+    with pytest.raises(ValueError, match="codes must be finite, got nan"):
+        decode_position(np.array([0.0, math.nan]), 10)
     with pytest.raises(TypeError, match="codes must be a floating array"):
         decode_position(np.arange(4), 10)
     with pytest.raises(ValueError, match=r"width of codes must be even .* got 3"):

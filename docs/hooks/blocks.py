@@ -132,15 +132,18 @@ def _run(units: Mapping[str, Parts]) -> dict[str, runner.Outcome]:
                 errors="replace",
                 check=False,
             )
-            for line in results.read_text(encoding="utf-8").splitlines():
+            started, *lines = results.read_text(encoding="utf-8").splitlines() or [""]
+            for line in lines:
                 entry, outcome = json.loads(line)
                 outcomes[entry] = runner.Outcome(**outcome)
-            if done.returncode == 1:  # the runner itself, not a block: those are caught
+            if not started:  # the runner itself, not a block
                 raise PluginError(f"The blocks could not be run:\n{done.stderr.strip()}")
             crashed = next((entry for entry, _ in left if entry not in outcomes), None)
             if crashed:
                 message = f"exit status {done.returncode}\n{done.stderr.strip()}".strip()
-                error = {"type": "The block ends the interpreter", "message": message, "line": 0}
+                place = re.search(rf'"{runner.BLOCK}", line (\d+)', done.stderr)
+                line_number = int(place[1]) if place else 0
+                error = {"type": "The block ends the interpreter", "message": message, "line": line_number}
                 outcomes[crashed] = runner.Outcome(error=error)
     return outcomes
 

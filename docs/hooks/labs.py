@@ -37,7 +37,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import Files
 from mkdocs.structure.pages import Page
-from nbclient.exceptions import CellExecutionError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbconvert.preprocessors import ExecutePreprocessor
 from nbformat import NotebookNode
 from traitlets import default
@@ -164,6 +164,8 @@ def _execute(lab: Lab) -> list[NotebookNode]:
         processor.preprocess(notebook, {"metadata": {"path": str(lab.path.parent)}})
     except CellExecutionError as error:
         raise LabError(_failure(lab, notebook, error)) from None
+    except (CellTimeoutError, DeadKernelError) as error:
+        raise LabError(f"{_where(lab, notebook)}: {type(error).__name__}: {error}") from None
     finally:
         os.environ.clear()
         os.environ.update(before)
@@ -196,6 +198,14 @@ def _failure(lab: Lab, notebook: NotebookNode, error: CellExecutionError) -> str
     text = cell.source.splitlines()[line - 1].strip()
     message = re.sub(r" \(\d+\.py, line \d+\)$", "", error.evalue)
     return f"{lab.place(lab.notebook.cells.index(cell), line)}: {error.ename}: {message}\n    {text}"
+
+
+def _where(lab: Lab, notebook: NotebookNode) -> str:
+    """The place of the first cell that the kernel did not answer for."""
+    answered = sum("shell.execute_reply" in cell.metadata.get("execution", {}) for cell in notebook.cells)
+    if answered == 0:  # the first one run is SETUP
+        return lab.name
+    return lab.place(lab.notebook.cells.index(lab.code[answered - 1]))
 
 
 def _error(cell: NotebookNode) -> NotebookNode | None:

@@ -15,14 +15,17 @@ import __future__
 import ast
 import contextlib
 import difflib
+import faulthandler
 import importlib.util
 import io
 import itertools
 import json
 import linecache
+import os
 import random
 import re
 import sys
+import tempfile
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -35,6 +38,8 @@ from cache import PACKAGE, ROOT
 from pages import Fault, Unit
 
 BLOCK = "<block>"  # file name of a block in tracebacks
+TIMEOUT = 300  # seconds for one unit, as for a cell of a lab
+STARTED = "started"  # the first line of the results: what comes after it is the doing of a block
 _FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
 
@@ -75,6 +80,9 @@ def isolated(seed: int = 0) -> Iterator[None]:
         stack.callback(np.random.set_state, np.random.get_state())
         random.seed(seed)
         np.random.seed(seed)
+        # a folder of its own: a block that writes a file writes it neither here nor for the next one
+        stack.enter_context(contextlib.chdir(stack.enter_context(tempfile.TemporaryDirectory())))
+        stack.callback(_set_environment, dict(os.environ))
         stack.enter_context(np.printoptions())
         stack.enter_context(np.errstate())
         if importlib.util.find_spec("torch"):
@@ -82,6 +90,7 @@ def isolated(seed: int = 0) -> Iterator[None]:
 
             stack.callback(torch.random.set_rng_state, torch.random.get_rng_state())
             stack.callback(torch.set_default_dtype, torch.get_default_dtype())
+            stack.callback(torch.set_default_device, None)
             stack.callback(torch.set_grad_enabled, torch.is_grad_enabled())
             stack.callback(torch.set_printoptions, profile="default")
             stack.callback(torch.set_num_threads, torch.get_num_threads())
@@ -93,6 +102,11 @@ def isolated(seed: int = 0) -> Iterator[None]:
         # a reader's plt.show() does no harm here
         warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
         yield
+
+
+def _set_environment(variables: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(variables)
 
 
 def run(parts: list[str], seed: int = 0, draw: bool = True) -> Outcome:
@@ -110,6 +124,7 @@ def run(parts: list[str], seed: int = 0, draw: bool = True) -> Outcome:
             with contextlib.redirect_stdout(printed):
                 for program in _compiled(code, parts):
                     exec(program, namespace)
+                    printed.getvalue().encode()  # what cannot be written into a page is an error
                     outcome.outputs.append(printed.getvalue())
                     printed.seek(0)
                     printed.truncate()
@@ -124,7 +139,7 @@ def run(parts: list[str], seed: int = 0, draw: bool = True) -> Outcome:
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            outcome.outputs.append(printed.getvalue())
+            outcome.outputs.append(printed.getvalue().encode(errors="replace").decode())
             outcome.error = _error(error)
     return outcome
 
@@ -205,11 +220,19 @@ def _indented(text: str) -> str:
 
 
 def main(jobs: Path, results: Path) -> None:
-    """Runs the units in `jobs`, a JSON list of [key, parts], and writes [key, outcome] lines."""
+    """Runs the units in `jobs`, a JSON list of [key, parts], and writes [key, outcome] lines.
+
+    A unit that crashes the interpreter or takes too long ends it, with its line on stderr.
+    """
     with results.open("w", encoding="utf-8") as file:
+        with isolated():
+            print(json.dumps(STARTED), file=file, flush=True)
+        faulthandler.enable()
         for key, parts in json.loads(jobs.read_text(encoding="utf-8")):
+            faulthandler.dump_traceback_later(TIMEOUT, exit=True)
             file.write(json.dumps([key, asdict(run(parts))]) + "\n")
             file.flush()
+            faulthandler.cancel_dump_traceback_later()
 
 
 if __name__ == "__main__":

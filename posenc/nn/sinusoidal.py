@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc._arrays import check_base, check_even_dim, check_integer
-from posenc.nn._inputs import add, check_embeddings, check_positions
+from posenc.nn._inputs import add, check_embeddings, check_offset, check_positions
 from posenc.sinusoidal import sinusoidal_encoding
 
 __all__ = ["SinusoidalEncoding"]
@@ -37,7 +37,7 @@ class SinusoidalEncoding(nn.Module):
     its batch axis. Transpose it first.
 
     Raises:
-        TypeError: dim or max_len is not an integer, x is not a floating tensor.
+        TypeError: dim, max_len or offset is not an integer, x is not a floating tensor.
         ValueError: dim is odd, max_len or base out of range, dropout outside [0, 1], x has another width or
             rank, or x reaches beyond max_len.
 
@@ -75,6 +75,7 @@ class SinusoidalEncoding(nn.Module):
         if positions is not None:
             check_positions(positions, x, offset)
             return self._add(x, sinusoidal_encoding(positions, self.dim, base=self.base, dtype=_wide(x)))
+        check_offset(offset)
         if offset < 0 or offset + seq > self.max_len:
             raise ValueError(
                 f"positions {offset}..{offset + seq - 1} must lie in 0..{self.max_len - 1}: "
@@ -99,10 +100,10 @@ class SinusoidalEncoding(nn.Module):
         before = self.table
         super()._apply(fn, recurse)
         after = self.table
-        if after.dtype != torch.float32 or before.is_meta != after.is_meta:
-            # Cast, or materialised from the meta device with nothing in it: make the codes anew.
-            fresh = torch.empty_like(before) if after.is_meta else self._make_table().to(after.device)
-            self.table = fresh
+        if after is not before:
+            # Only its device counts: the numbers may be cast by now, or be what `to_empty` found in memory.
+            source = self._make_table() if before.is_meta and not after.is_meta else before
+            self.table = source.to(after.device)
         return self
 
 
@@ -116,7 +117,9 @@ def _drop_saved_table(module: SinusoidalEncoding, state: dict[str, Tensor], pref
     Dropped only if it holds these very codes (to bfloat16); any other "pe" stays, and torch reports it.
     """
     saved = state.get(prefix + "pe")
-    if saved is None or saved.shape[-1:] != (module.dim,) or saved.numel() == 0:
+    if not isinstance(saved, Tensor) or saved.is_meta:
+        return
+    if saved.shape[-1:] != (module.dim,) or saved.numel() == 0:
         return
     rows = saved.reshape(-1, module.dim)
     codes = sinusoidal_encoding(rows.shape[0], module.dim, base=module.base, dtype=torch.float32)

@@ -6,10 +6,13 @@ import math
 from typing import Any, Literal
 
 import matplotlib.pyplot as plt
+import numpy as np
 from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+
+from posenc._arrays import Array
 
 Lang = Literal["en", "zh"]
 
@@ -101,11 +104,15 @@ def word(key: str, lang: Lang) -> str:
 def check_lang(lang: str, ax: Axes | None = None) -> None:
     """ValueError unless lang is "en" or "zh"; for Chinese, give matplotlib a font that has it.
 
+    TypeError unless ax is axes or None.
+
     The font stays in rcParams["font.family"], so that labels which the caller adds afterwards show as well.
     Axes that the caller has made before know nothing of it yet: pass them as `ax`.
     """
     if lang not in ("en", "zh"):
         raise ValueError(f'lang must be "en" or "zh", got {lang!r}')
+    if ax is not None and not isinstance(ax, Axes):
+        raise TypeError(f"ax must be matplotlib Axes or None, got {type(ax).__name__}")
     if lang == "zh":
         family = list(plt.rcParams["font.family"])
         known = {font.name for font in font_manager.fontManager.ttflist}
@@ -116,6 +123,27 @@ def check_lang(lang: str, ax: Axes | None = None) -> None:
         if ax is not None:
             for text in ax.findobj(Text):
                 text.set_fontfamily(plt.rcParams["font.family"])
+
+
+def as_numbers(name: str, array: Array) -> np.ndarray:
+    """What is to be drawn, as float64 in NumPy: lists, tensors with a gradient, in bfloat16, on a GPU.
+
+    TypeError or ValueError, naming the argument, unless all are finite real numbers.
+    """
+    if hasattr(array, "detach"):  # torch: NumPy knows neither gradients nor bfloat16
+        array = array.detach().cpu()
+        array = array if array.is_complex() else array.double()
+    try:
+        given = np.asarray(array)
+    except ValueError:
+        raise ValueError(f"{name} must be a rectangular array of numbers, got {array!r}") from None
+    if given.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must be real numbers, got {array!r}")
+    numbers = given.astype(np.float64)
+    finite = np.isfinite(numbers)
+    if not finite.all():
+        raise ValueError(f"{name} must be finite, got {numbers[~finite][0]}")
+    return numbers
 
 
 def new_figure(

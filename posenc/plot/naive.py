@@ -18,6 +18,7 @@ from posenc.plot._style import (
     LINES,
     ORANGE,
     Lang,
+    as_numbers,
     check_lang,
     new_figure,
     quiet,
@@ -44,8 +45,8 @@ def sum_bars(
     Raises:
         ValueError: embedding is not a vector, a code does not have its shape, or there is no code.
     """
-    check_lang(lang)
-    word_vector = np.asarray(embedding, dtype=float)
+    check_lang(lang, ax)
+    word_vector = as_numbers("embedding", embedding)
     if word_vector.ndim != 1 or word_vector.size == 0:
         raise ValueError(f"embedding must have shape (dim,) with dim >= 1, got {word_vector.shape}")
     shown = _numbers("codes", codes)
@@ -102,10 +103,10 @@ def energy_shares(
     Raises:
         ValueError: shares are not vectors of one length between 0 and 1, or positions do not fit them.
     """
-    check_lang(lang)
+    check_lang(lang, ax)
     shown = _numbers("shares", shares)
-    n = len(next(iter(shown.values())).ravel())
-    x = np.arange(1, n + 1) if positions is None else np.asarray(positions, dtype=float)
+    n = next(iter(shown.values())).size
+    x = np.arange(1, n + 1) if positions is None else as_numbers("positions", positions)
     if x.shape != (n,) or not (x > 0).all():
         raise ValueError(f"positions must be {n} numbers above 0, got {positions!r}")
     for label, y in shown.items():
@@ -173,7 +174,8 @@ def distance_profiles(codes: Mapping[str, Array], position: int, *, lang: Lang =
     """
     check_lang(lang)
     shown = _numbers("codes", codes)
-    n = len(next(iter(shown.values())))
+    first = next(iter(shown.values()))
+    n = len(first) if first.ndim else 0
     for label, rows in shown.items():
         if rows.ndim != 2 or len(rows) != n:
             raise ValueError(f"codes[{label!r}] must have shape ({n}, dim), got {rows.shape}")
@@ -202,4 +204,4 @@ def _numbers(name: str, arrays: Mapping[str, Array]) -> dict[str, np.ndarray]:
     """The arrays as float64 NumPy arrays, in their order; at least one."""
     if not arrays:
         raise ValueError(f"{name} must hold at least one labelled array, got {arrays!r}")
-    return {label: np.asarray(array, dtype=float) for label, array in arrays.items()}
+    return {label: as_numbers(f"{name}[{label!r}]", array) for label, array in arrays.items()}

@@ -11,7 +11,18 @@ from matplotlib.patches import Rectangle
 
 from posenc._arrays import Array
 from posenc.order import same_bag
-from posenc.plot._style import COLORS, GREY, LINES, ORANGE, Lang, check_lang, new_figure, quiet, word
+from posenc.plot._style import (
+    COLORS,
+    GREY,
+    LINES,
+    ORANGE,
+    Lang,
+    as_numbers,
+    check_lang,
+    new_figure,
+    quiet,
+    word,
+)
 
 __all__ = ["loss_curves", "order_blindness"]
 
@@ -51,9 +62,9 @@ def order_blindness(
     >>> ax = order_blindness("ab", np.eye(2), "ba", np.eye(2)[::-1])
     """
     check_lang(lang, ax)
-    if not first or not same_bag(first, second):
+    if len(first) == 0 or not same_bag(first, second):
         raise ValueError(f"first and second must hold the same tokens, got {list(first)} and {list(second)}")
-    above, below = np.asarray(first_outputs, dtype=float), np.asarray(second_outputs, dtype=float)
+    above, below = as_numbers("first_outputs", first_outputs), as_numbers("second_outputs", second_outputs)
     n = len(first)
     if above.ndim != 2 or above.shape[0] != n or above.shape[1] == 0:
         raise ValueError(f"first_outputs must have shape ({n}, d), got {above.shape}")
@@ -107,24 +118,27 @@ def loss_curves(
         The axes.
 
     Raises:
-        ValueError: no curve, more than six, or one that is empty.
+        TypeError: losses are not numbers.
+        ValueError: no curve, more than six, or one that is empty or not finite.
 
     >>> ax = loss_curves({"no code": [0.9, 0.7], "with code": [0.9, 0.1]}, chance=0.693)
     """
     check_lang(lang, ax)
     if not 1 <= len(curves) <= len(COLORS):
         raise ValueError(f"curves must hold 1 to {len(COLORS)} models, got {len(curves)}")
-    for name, losses in curves.items():
-        if len(losses) == 0:
-            raise ValueError(f"curves must hold losses for every model, got none for {name!r}")
+    shown = {name: as_numbers(f"curves[{name!r}]", losses) for name, losses in curves.items()}
+    for name, values in shown.items():
+        if values.ndim != 1 or values.size == 0:
+            what = "none" if values.size == 0 else f"shape {values.shape}"
+            raise ValueError(f"curves must hold losses for every model, got {what} for {name!r}")
     if ax is None:
         _, (ax,) = new_figure(2.8)
     if chance is not None:
         label = f"{word('chance', lang)} {chance:.3f}"
         ax.axhline(chance, color=GREY, linewidth=0.8)
         ax.text(1, chance, label, transform=ax.get_yaxis_transform(), ha="right", va="bottom", fontsize=9)
-    for (name, losses), color, line in zip(curves.items(), COLORS, LINES, strict=False):
-        ax.plot(np.asarray(losses, dtype=float), color=color, linestyle=line, linewidth=1.8, label=name)
+    for (name, values), color, line in zip(shown.items(), COLORS, LINES, strict=False):
+        ax.plot(values, color=color, linestyle=line, linewidth=1.8, label=name)
     ax.set(xlabel=word("training step", lang), ylabel=word("loss", lang), ylim=(0, None))
     quiet(ax).legend(frameon=False, fontsize=9)
     return ax

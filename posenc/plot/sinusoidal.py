@@ -19,6 +19,7 @@ from posenc.plot._style import (
     LINES,
     ORANGE,
     Lang,
+    as_numbers,
     check_lang,
     new_figure,
     number,
@@ -52,7 +53,7 @@ def clock_hands(positions: Sequence[float], dim: int, *, base: float = 10000.0, 
     half = check_even_dim(dim) // 2
     if half > 6:
         raise ValueError(f"dim must be at most 12 for dials that can be read, got {dim}")
-    t = np.asarray(positions, dtype=float)
+    t = as_numbers("positions", positions)
     if t.ndim != 1 or not 1 <= t.size <= 6:
         raise ValueError(f"positions must hold one to six positions, got shape {t.shape}")
     tips = sinusoidal_encoding(t, dim, base=base).reshape(t.size, half, 2)
@@ -121,12 +122,12 @@ def heat_map(codes: Array, *, ax: Axes | None = None, lang: Lang = "en") -> Axes
         The axes.
 
     Raises:
-        ValueError: codes are not a matrix.
+        ValueError: codes are not a finite matrix with a row and a column.
     """
-    check_lang(lang)
-    shown = np.asarray(codes, dtype=float)
-    if shown.ndim != 2:
-        raise ValueError(f"codes must have shape (n, dim), got {shown.shape}")
+    check_lang(lang, ax)
+    shown = as_numbers("codes", codes)
+    if shown.ndim != 2 or shown.size == 0:
+        raise ValueError(f"codes must have shape (n, dim), both at least 1, got {shown.shape}")
     if ax is None:
         _, (ax,) = new_figure(3.4)
     most = float(np.abs(shown).max(initial=0)) or 1.0
@@ -160,7 +161,7 @@ def nearest_codes(
     Raises:
         ValueError: there are no widths or more than six, one is odd, or n is below 3.
     """
-    check_lang(lang)
+    check_lang(lang, ax)
     dims = _check_dims(dims)
     if len(dims) > len(COLORS):
         raise ValueError(f"dims must hold at most {len(COLORS)} widths, got {len(dims)}")
@@ -198,7 +199,7 @@ def wavelength_ladder(
     Raises:
         ValueError: there are no widths, or one is odd.
     """
-    check_lang(lang)
+    check_lang(lang, ax)
     dims = _check_dims(dims)
     limit = 2 * math.pi * check_base(base)
     if ax is None:
@@ -249,17 +250,17 @@ def waveforms(
     n = check_integer("n", n, minimum=2)
     if pairs is None:
         pairs = sorted({round(i) for i in np.linspace(0, half - 1, min(half, 4))})
-    if len(pairs) == 0:
+    chosen = [check_integer("each of pairs", i, minimum=0) for i in pairs]
+    if not chosen:
         raise ValueError("pairs must name at least one pair, got none")
-    for i in pairs:
-        if not 0 <= i < half:
-            raise ValueError(f"pairs must lie in 0..{half - 1} for dim {dim}, got {i}")
+    if max(chosen) >= half:
+        raise ValueError(f"pairs must lie in 0..{half - 1} for dim {dim}, got {max(chosen)}")
     lengths = wavelengths(dim, base)
     fine = np.linspace(0, n - 1, 400)
     curves = sinusoidal_encoding(fine, dim, base=base)
     dots = sinusoidal_encoding(n, dim, base=base)
-    figure, axes = new_figure(0.5 + 1.1 * len(pairs), rows=len(pairs), sharex=True, sharey=True)
-    for ax, i in zip(axes, pairs, strict=True):
+    figure, axes = new_figure(0.5 + 1.1 * len(chosen), rows=len(chosen), sharex=True, sharey=True)
+    for ax, i in zip(axes, chosen, strict=True):
         for column, color, line, name in ((2 * i, BLUE, "-", "sine"), (2 * i + 1, ORANGE, "--", "cosine")):
             ax.plot(fine, curves[:, column], color=color, linestyle=line, label=word(name, lang))
             if n <= 64:

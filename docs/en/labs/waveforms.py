@@ -71,7 +71,7 @@ axes[-1].set_xlabel("t");
 
 # %% [markdown]
 # Figure: Four of the eight pairs over 100 positions, from fast to slow. The model sees the dots only.
-# Description: Four panels for i = 0, 2, 4 and 6. The sine and cosine of pair 0 go round sixteen times. Pair 2 goes round between one and two times. Pair 4 rises through the first sixth of its turn. Pair 6 is almost flat: its sine stays near 0, its cosine near 1.
+# Description: Four panels for i = 0, 2, 4 and 6. The sine and cosine of pair 0 go round nearly sixteen times. Pair 2 goes round between one and two times. Pair 4 rises through the first sixth of its turn. Pair 6 is almost flat: its sine stays near 0, its cosine near 1.
 #
 # Look at the dots of pair 0. There are only about six to a turn, so neighbouring positions lie far apart: this pair
 # tells neighbours from each other, and forgets which turn it is in. Pair 6 does the opposite.
@@ -106,8 +106,8 @@ ax.legend(loc="lower right");
 # Description: Three rising straight lines of dots for d = 8, 16 and 64, all starting at about 6.3 on the left. The line for d = 8 is the steepest and ends lowest. A grey line at 2πb, about 62 832, lies above all of them.
 #
 # Straight lines: each rung is the one below it times a constant, $b^{2/d}$. Once an encoding is wide, a still
-# wider one does not reach much further, it has more rungs on the same ladder. The top stays below $2\pi b$ because the last exponent is
-# $(d-2)/d$, not $1$.
+# wider one does not reach much further, it has more rungs on the same ladder. The top stays below $2\pi b$ because
+# the last exponent is $(d-2)/d$, not $1$.
 #
 # **Try it.** Find the smallest even $d$ whose longest wavelength exceeds 50 000. Guess from the table first, then
 # let a loop answer.
@@ -196,7 +196,7 @@ for i, (ax, (x, y)) in enumerate(zip(axes, hands)):
 
 # %% [markdown]
 # Figure: The four hands of a code of width 8, from the fastest on the left to the slowest on the right.
-# Description: Four circles with a tick at twelve and one hand each. The hand of i = 0 stands at half past six, that of i = 1 shortly before twelve, that of i = 2 between eight and nine. The hand of i = 3 has moved from twelve to nearly one.
+# Description: Four circles with a tick at twelve and one hand each. The hand of i = 0 stands at half past six, that of i = 1 between eleven and twelve, that of i = 2 between eight and nine. The hand of i = 3 has moved from twelve to nearly one.
 #
 # A person would begin with the slowest hand: it has gone through a small part of its single turn, so it gives a
 # rough position without any doubt about the number of turns. The next hand is finer, but has gone round an unknown
@@ -269,7 +269,7 @@ ax.legend();
 # ## What to take away {#take-away}
 #
 # - A code is a row of clock hands, from one that tells neighbours apart to one that hardly moves.
-# - `dim` sets how many hands there are, `base` how slow the slowest is. The fastest never changes.
+# - `dim` sets how many hands there are, `base` the limit that the slowest approaches. The fastest never changes.
 # - The distance between codes depends on the offset alone; wide codes make it smooth.
 # - Slow hands give the rough position, fast hands the fine one; more hands withstand more noise.
 #

@@ -1,0 +1,192 @@
+"""What every rotary function and layer shares: codes of angles, vectors turned by them, and checks."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+from array_api_compat import is_array_api_obj
+
+from posenc import sinusoidal
+from posenc._arrays import (
+    Array,
+    DType,
+    Namespace,
+    as_positions,
+    check_even_dim,
+    is_length,
+    namespace,
+    to_device_of,
+)
+
+Layout = Literal["interleaved", "half"]
+
+
+def codes(angles: Array, dtype: DType, layout: Layout, scale: float | Array, xp: Namespace) -> Array:
+    """scale · (cos, sin) of float64 angles (..., m), placed like pairs: (..., 2m) in `dtype`.
+
+    This is the vector (1, 0), (1, 0), ... turned by the angles, so a row of it looks like a row of x.
+    """
+    cos, sin = xp.cos(angles) * scale, xp.sin(angles) * scale
+    return join(xp.astype(cos, dtype), xp.astype(sin, dtype), layout, xp)
+
+
+def turn(x: Array, code: Array, layout: Layout, xp: Namespace) -> Array:
+    """Each pair of x times its pair of the code, as complex numbers; columns beyond the code stay."""
+    if xp is not np and hasattr(xp, "view_as_complex") and not xp.compiler.is_compiling():
+        return turn_complex(x, to_complex(code, layout, xp), layout, xp)
+    return turn_real(x, code, layout, xp)
+
+
+def turn_real(x: Array, code: Array, layout: Layout, xp: Namespace) -> Array:
+    """`turn` in any array library: four products, which torch's compiler fuses."""
+    n = code.shape[-1]
+    wide = xp.astype(x[..., :n], code.dtype, copy=False)
+    (a, b), (cos, sin) = split(wide, layout), split(code, layout)
+    turned = xp.astype(join(a * cos - b * sin, a * sin + b * cos, layout, xp), x.dtype, copy=False)
+    return turned if n == x.shape[-1] else _with_rest(turned, x, xp)
+
+
+def turn_complex(x: Array, code: Array, layout: Layout, torch: Namespace) -> Array:
+    """`turn` in torch: one product of complex numbers, which its compiler cannot do. The code is complex."""
+    n = 2 * code.shape[-1]
+    if n < x.shape[-1]:
+        return _with_rest(turn_complex(x[..., :n], code, layout, torch), x, torch)
+    narrow = x.dtype not in (torch.float32, torch.float64)
+    z = to_complex(x.float() if narrow else x, layout, torch)
+    if layout == "half" and x.ndim > 1 and torch.is_inference_mode_enabled():
+        z *= code  # z is a copy, and nobody will ask for derivatives
+    else:
+        z = z * code
+    turned = from_complex(z, layout, torch)
+    return turned.to(x.dtype) if narrow else turned
+
+
+def _with_rest(turned: Array, x: Array, xp: Namespace) -> Array:
+    rest = x[..., turned.shape[-1] :]
+    return xp.concat([turned, xp.broadcast_to(rest, (*turned.shape[:-1], rest.shape[-1]))], axis=-1)
+
+
+def to_complex(x: Array, layout: Layout, torch: Namespace) -> Array:
+    """Pairs as complex numbers, (..., m): for interleaved ones a view wherever torch can make one."""
+    if layout == "half":
+        return torch.complex(*split(x, layout))
+    try:
+        if torch.is_inference_mode_enabled():  # a shorter way, which derivatives would not pass
+            return x.view(torch.complex64 if x.dtype == torch.float32 else torch.complex128)
+        return torch.view_as_complex(x.unflatten(-1, (-1, 2)))
+    except RuntimeError:  # an odd stride or start, or gaps between neighbours
+        return torch.view_as_complex(x.unflatten(-1, (-1, 2)).clone(memory_format=torch.contiguous_format))
+
+
+def from_complex(z: Array, layout: Layout, torch: Namespace) -> Array:
+    """The inverse of `to_complex`."""
+    if layout == "half":
+        return torch.view_as_real(z).transpose(-1, -2).flatten(-2)
+    if torch.is_inference_mode_enabled():
+        return z.view(torch.float32 if z.dtype == torch.complex64 else torch.float64)
+    return torch.view_as_real(z).flatten(-2)
+
+
+def split(x: Array, layout: Layout) -> tuple[Array, Array]:
+    """The first and the second number of every pair, both (..., m)."""
+    m = x.shape[-1] // 2
+    return (x[..., 0::2], x[..., 1::2]) if layout == "interleaved" else (x[..., :m], x[..., m:])
+
+
+def join(first: Array, second: Array, layout: Layout, xp: Namespace) -> Array:
+    """The inverse of `split`."""
+    if layout == "half":
+        return xp.concat([first, second], axis=-1)
+    return xp.reshape(xp.stack([first, second], axis=-1), (*first.shape[:-1], 2 * first.shape[-1]))
+
+
+def wide_dtype(x: Array, xp: Namespace) -> DType:
+    """The dtype to compute in: float32 at least."""
+    return xp.float32 if xp.finfo(x.dtype).bits < 32 else x.dtype
+
+
+# --- Checks
+
+
+def check_layout(layout: Any) -> Layout:
+    """`layout`, or ValueError."""
+    if layout not in ("interleaved", "half"):
+        raise ValueError(f'layout must be "interleaved" or "half", got {layout!r}')
+    return layout
+
+
+def check_real(name: str, value: Any, *, above: float = -math.inf) -> float:
+    """`value` as a finite float above `above`, or an error that names it."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
+    number = float(value)
+    if not (math.isfinite(number) and number > above):
+        wanted = "finite" if above == -math.inf else f"finite and above {above}"
+        raise ValueError(f"{name} must be {wanted}, got {value!r}")
+    return number
+
+
+def check_vectors(name: str, x: Array) -> Namespace:
+    if not is_array_api_obj(x):
+        raise TypeError(f"{name} must be a floating array, got {type(x).__name__}")
+    xp = namespace(x)
+    if not xp.isdtype(x.dtype, "real floating"):
+        raise TypeError(f"{name} must be floating, got dtype {x.dtype}")
+    if x.ndim == 0:
+        raise ValueError(f"{name} must have shape (..., seq, dim) or (dim,), got a single number")
+    return xp
+
+
+def check_rotary_dim(rotary_dim: Any, dim: int) -> int:
+    """How many numbers of a vector of width dim are turned."""
+    if rotary_dim is None:
+        return check_even_dim(dim, "the width of x")
+    turned = check_even_dim(rotary_dim, "rotary_dim")
+    if turned > dim:
+        raise ValueError(f"rotary_dim must be at most the width of x, {dim}, got {turned}")
+    return turned
+
+
+def check_frequencies(frequencies: Any, base: float, rotary_dim: int) -> Array:
+    """Frequencies in float64: those given, (m,) or (heads, m), or else the standard ones."""
+    if frequencies is None:
+        return sinusoidal.frequencies(rotary_dim, base)
+    if base != 10000.0:
+        raise ValueError(f"base must be left out when frequencies are given, got {base!r}")
+    if is_length(frequencies):
+        raise TypeError(f"frequencies must be an array, got {frequencies!r}")
+    _, freqs = as_positions(frequencies, "frequencies")
+    if freqs.ndim not in (1, 2) or 2 * freqs.shape[-1] != rotary_dim:
+        raise ValueError(
+            f"frequencies must have shape ({rotary_dim // 2},) or (heads, {rotary_dim // 2}), one for each "
+            f"pair of the {rotary_dim} numbers that are turned, got {tuple(freqs.shape)}"
+        )
+    return freqs
+
+
+def of_library(name: str, array: Array, x: Array, xp: Namespace) -> Array:
+    """A NumPy array, which may come with any x, or an array of the library of x."""
+    if isinstance(array, np.ndarray):
+        return to_device_of(array, x, xp)
+    if namespace(array) is not xp:
+        raise TypeError(f"{name} must be of NumPy or of the library of x, got {type(array).__name__}")
+    return array
+
+
+def positions_of(positions: Any, x: Array, xp: Namespace) -> Array:
+    """Positions in float64 for the rows of x, or for one vector x, in its library and on its device."""
+    _, t = as_positions(positions)
+    shape, rows = tuple(t.shape), tuple(x.shape[:-1])
+    # One axis is seq and nothing else: a lone position must not spread over all rows.
+    fits = (
+        not rows
+        or shape == rows[-1:]
+        or (len(shape) == len(rows) > 1 and all(a in (1, b) for a, b in zip(shape, rows, strict=True)))
+    )
+    if not fits:
+        many = f" or {len(rows)} axes that are 1 or those of {rows}" if len(rows) > 1 else ""
+        raise ValueError(f"positions must have shape {rows[-1:]}{many} for x {tuple(x.shape)}, got {shape}")
+    return of_library("positions", t, x, xp)

@@ -1,0 +1,382 @@
+"""Frequencies of RoPE for contexts longer than those of training, and what goes with them.
+
+Each function gives the frequencies of one method, to be passed to `posenc.rotate` or `posenc.nn.Rotary` as
+`frequencies`; two methods also have an attention factor, passed as `scale`. L is the length of training, s
+the factor by which the context grows.
+
+None of them makes a model work at the new length by itself: most are meant to be followed by some training
+there.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from posenc._arrays import check_base, check_even_dim, check_integer
+from posenc._rotation import check_real
+from posenc.sinusoidal import frequencies
+
+__all__ = [
+    "dynamic_ntk_frequencies",
+    "linear_frequencies",
+    "llama3_frequencies",
+    "longrope_attention_factor",
+    "longrope_frequencies",
+    "ntk_frequencies",
+    "proportional_frequencies",
+    "yarn_attention_factor",
+    "yarn_frequencies",
+]
+
+
+def linear_frequencies(dim: int, factor: float, *, base: float = 10000.0) -> np.ndarray:
+    """Position interpolation: all frequencies slower by one factor.
+
+    ω_i / s: position s·t is turned as position t was before, so neighbours become hard to tell apart.
+
+    Args:
+        dim: width that is turned, even.
+        factor: s, at least 1.
+        base: as in `posenc.frequencies`.
+
+    Returns:
+        float64 NumPy array of shape (dim/2,).
+
+    Raises:
+        TypeError, ValueError: dim or base as in `posenc.frequencies`, factor below 1 or not a number.
+
+    >>> linear_frequencies(4, 8)
+    array([0.125  , 0.00125])
+
+    Source: Chen et al., Extending Context Window of Large Language Models via Positional Interpolation
+    (2023), section 2.3. https://arxiv.org/abs/2306.15595
+    """
+    return frequencies(dim, base) / _check_factor(factor)
+
+
+def ntk_frequencies(dim: int, factor: float, *, base: float = 10000.0) -> np.ndarray:
+    """NTK-aware scaling: a larger base, so that the slowest pair slows by s and the fastest keeps its speed.
+
+    ω_i = b'^(−2i/dim) with b' = base · s^(dim/(dim − 2)).
+
+    Args:
+        dim: width that is turned, even and at least 4.
+        factor: s, at least 1.
+        base: as in `posenc.frequencies`.
+
+    Returns:
+        float64 NumPy array of shape (dim/2,).
+
+    Raises:
+        TypeError, ValueError: as in `linear_frequencies`; dim below 4.
+
+    >>> (ntk_frequencies(8, 8) / frequencies(8)).round(4)
+    array([1.   , 0.5  , 0.25 , 0.125])
+
+    Source: bloc97, NTK-Aware Scaled RoPE (2023); written down in Peng et al., YaRN (2023), section 3.1.
+    https://arxiv.org/abs/2309.00071
+    """
+    dim = check_even_dim(dim)
+    if dim < 4:
+        raise ValueError(f"dim must be at least 4: a single pair has no slowest and fastest, got {dim}")
+    return frequencies(dim, check_base(base) * _check_factor(factor) ** (dim / (dim - 2)))
+
+
+def dynamic_ntk_frequencies(
+    dim: int, factor: float, length: int, *, original_length: int, base: float = 10000.0
+) -> np.ndarray:
+    """NTK-aware scaling by what the present length needs: none up to the length of training.
+
+    `ntk_frequencies` with s' = s · max(n, L)/L − (s − 1) for a sequence of n tokens.
+
+    The frequencies change while a sequence grows. Keys that were cached after their rotation are then those
+    of
+    other frequencies: rotate them anew, or decode differs from the full pass.
+
+    Args:
+        dim: width that is turned, even and at least 4.
+        factor: s, at least 1.
+        length: n, the present length in tokens, at least 1.
+        original_length: L, at least 1.
+        base: as in `posenc.frequencies`.
+
+    Returns:
+        float64 NumPy array of shape (dim/2,).
+
+    Raises:
+        TypeError, ValueError: as in `ntk_frequencies`, or a length is not an integer or below 1.
+
+    >>> usual = frequencies(8)
+    >>> (dynamic_ntk_frequencies(8, 2, 4096, original_length=4096) / usual).round(4)
+    array([1., 1., 1., 1.])
+    >>> (dynamic_ntk_frequencies(8, 2, 8192, original_length=4096) / usual).round(4)
+    array([1.    , 0.6934, 0.4807, 0.3333])
+
+    Source: emozilla, Dynamically Scaled RoPE (2023); Peng et al. (2023), section 3.3, without the factor s.
+    """
+    factor = _check_factor(factor)
+    length = check_integer("length", length, minimum=1)
+    original = check_integer("original_length", original_length, minimum=1)
+    return ntk_frequencies(dim, factor * max(length, original) / original - (factor - 1), base=base)
+
+
+def yarn_frequencies(
+    dim: int,
+    factor: float,
+    *,
+    original_length: int,
+    base: float = 10000.0,
+    beta_fast: float = 32.0,
+    beta_slow: float = 1.0,
+    truncate: bool = True,
+) -> np.ndarray:
+    """YaRN: pairs that go round often within L keep their speed, those that do not are interpolated.
+
+    ω_i · ((1 − r_i) + r_i/s), where the ramp r_i rises from 0 to 1, evenly in i, between the pair that makes
+    beta_fast turns in L positions and the one that makes beta_slow.
+
+    Goes with `yarn_attention_factor`.
+
+    Args:
+        dim: width that is turned, even.
+        factor: s, at least 1.
+        original_length: L, at least 1.
+        base: as in `posenc.frequencies`.
+        beta_fast, beta_slow: turns in L at which the ramp starts and ends, beta_fast > beta_slow > 0.
+        truncate: let the ramp start and end at whole pairs, further apart.
+
+    Returns:
+        float64 NumPy array of shape (dim/2,).
+
+    Raises:
+        TypeError, ValueError: as in `linear_frequencies`, or the ramp lies outside the pairs: an
+            original_length at which no pair makes a single slow turn, say.
+
+    >>> ratio = yarn_frequencies(16, 4, original_length=4096) / frequencies(16)
+    >>> ratio.round(3)
+    array([1.   , 1.   , 1.   , 0.812, 0.625, 0.438, 0.25 , 0.25 ])
+
+    Source: Peng et al., YaRN (2023), sections 3.2 and 3.4. https://arxiv.org/abs/2309.00071
+    """
+    usual = frequencies(dim, base)
+    factor = _check_factor(factor)
+    length = check_integer("original_length", original_length, minimum=1)
+    slow = check_real("beta_slow", beta_slow, above=0)
+    fast = check_real("beta_fast", beta_fast, above=slow)
+
+    def pair(turns: float) -> float:
+        """The pair i, not whole, that makes so many turns in L positions."""
+        return dim * math.log(length / (turns * 2 * math.pi)) / (2 * math.log(base))
+
+    low, high = pair(fast), pair(slow)
+    if truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, dim - 1)
+    if low > high:
+        raise ValueError(
+            f"original_length {length} must be so that {slow:g} to {fast:g} turns in it fall on some of the "
+            f"{dim // 2} pairs with base {base:g}"
+        )
+    ramp = np.clip((np.arange(dim // 2) - low) / (high - low or 0.001), 0, 1)
+    return usual * (1 - ramp) + usual / factor * ramp
+
+
+def yarn_attention_factor(
+    factor: float, *, mscale: float | None = None, mscale_all_dim: float | None = None
+) -> float:
+    """The factor by which YaRN multiplies rotated queries and keys, hence scores by its square.
+
+    0.1 ln s + 1. With both of the other arguments, as in DeepSeek, (0.1 m ln s + 1)/(0.1 m' ln s + 1).
+
+    Args:
+        factor: s, at least 1.
+        mscale, mscale_all_dim: m and m' of DeepSeek's variant, both above 0 or both None.
+
+    Returns:
+        The factor, 1.0 for s = 1.
+
+    Raises:
+        TypeError, ValueError: factor below 1 or not a number, or only one of the other two.
+
+    >>> round(yarn_attention_factor(4), 4)
+    1.1386
+
+    Source: Peng et al. (2023), section 3.4; DeepSeek-V2 (2024), section 3.1.4, and its code, for the variant.
+    """
+    growth = 0.1 * math.log(_check_factor(factor))
+    if (mscale is None) != (mscale_all_dim is None):
+        raise ValueError(
+            f"mscale and mscale_all_dim must come together, got {mscale!r} and {mscale_all_dim!r}"
+        )
+    if mscale is None:
+        return growth + 1.0
+    return (growth * check_real("mscale", mscale, above=0) + 1.0) / (
+        growth * check_real("mscale_all_dim", mscale_all_dim, above=0) + 1.0
+    )
+
+
+def longrope_frequencies(
+    dim: int,
+    short_factors: Any,
+    long_factors: Any,
+    length: int,
+    *,
+    original_length: int,
+    base: float = 10000.0,
+) -> np.ndarray:
+    """LongRoPE: a factor of its own for each pair, found by search, in one set for short and one for long.
+
+    ω_i / s_i, with the short factors up to L tokens and the long ones beyond.
+
+    As with `dynamic_ntk_frequencies`, cached keys are those of the other set once a sequence grows beyond L.
+    Goes with `longrope_attention_factor`.
+
+    Args:
+        dim: width that is turned, even.
+        short_factors, long_factors: s_i, shape (dim/2,), above 0; from the configuration of the model.
+        length: the present length in tokens, at least 1.
+        original_length: L, at least 1.
+        base: as in `posenc.frequencies`.
+
+    Returns:
+        float64 NumPy array of shape (dim/2,).
+
+    Raises:
+        TypeError, ValueError: as in `linear_frequencies`, or factors of another shape, or not above 0.
+
+    >>> longrope_frequencies(4, [1, 1], [1, 8], 5000, original_length=4096)
+    array([1.     , 0.00125])
+
+    Source: Ding et al., LongRoPE (2024), section 3. https://arxiv.org/abs/2402.13753
+    """
+    usual = frequencies(dim, base)
+    length = check_integer("length", length, minimum=1)
+    original = check_integer("original_length", original_length, minimum=1)
+    sets = []
+    for name, given in (("short_factors", short_factors), ("long_factors", long_factors)):
+        factors = np.asarray(given)
+        if factors.dtype.kind not in "iuf":
+            raise TypeError(f"{name} must be numbers, got {given!r}")
+        if factors.shape != usual.shape or not (np.isfinite(factors) & (factors > 0)).all():
+            raise ValueError(f"{name} must be {len(usual)} numbers above 0, got {given!r}")
+        sets.append(factors)
+    return usual / sets[length > original]
+
+
+def longrope_attention_factor(factor: float, *, original_length: int) -> float:
+    """The factor by which LongRoPE multiplies rotated queries and keys.
+
+    sqrt(1 + ln s / ln L).
+
+    Args:
+        factor: s, at least 1: the new length over the original one.
+        original_length: L, at least 2.
+
+    Returns:
+        The factor, 1.0 for s = 1.
+
+    Raises:
+        TypeError, ValueError: factor below 1 or not a number, original_length not an integer or below 2.
+
+    >>> round(longrope_attention_factor(32, original_length=4096), 4)
+    1.1902
+
+    Source: Microsoft, configuration of Phi-3 long-context models; transformers, `modeling_rope_utils`.
+    """
+    original = check_integer("original_length", original_length, minimum=2)
+    return math.sqrt(1 + math.log(_check_factor(factor)) / math.log(original))
+
+
+def llama3_frequencies(
+    dim: int,
+    factor: float,
+    *,
+    original_length: int,
+    low_freq_factor: float = 1.0,
+    high_freq_factor: float = 4.0,
+    base: float = 10000.0,
+) -> np.ndarray:
+    """Llama 3.1: short waves keep their speed, long ones are interpolated, those between by share.
+
+    ω_i · ((1 − a_i)/s + a_i), a_i = (L/λ_i − low)/(high − low) held within 0 and 1, λ_i = 2π/ω_i.
+
+    It is YaRN's idea with a ramp that is even in the number of turns L/λ_i, and without an attention factor.
+
+    Args:
+        dim: width that is turned, even.
+        factor: s, at least 1.
+        original_length: L, at least 1; 8192 for Llama 3.
+        low_freq_factor, high_freq_factor: turns in L at which the ramp starts and ends, 0 < low < high.
+        base: as in `posenc.frequencies`; 500 000 for Llama 3.
+
+    Returns:
+        float64 NumPy array of shape (dim/2,).
+
+    Raises:
+        TypeError, ValueError: as in `linear_frequencies`, or a number out of range.
+
+    >>> ratio = llama3_frequencies(16, 8, original_length=8192, base=500000.0) / frequencies(16, 500000.0)
+    >>> ratio.round(3)
+    array([1.   , 1.   , 1.   , 1.   , 0.371, 0.125, 0.125, 0.125])
+
+    Source: Llama team, The Llama 3 Herd of Models (2024), and its code, `apply_scaling`.
+    https://arxiv.org/abs/2407.21783
+    """
+    usual = frequencies(dim, base)
+    factor = _check_factor(factor)
+    length = check_integer("original_length", original_length, minimum=1)
+    low = check_real("low_freq_factor", low_freq_factor, above=0)
+    high = check_real("high_freq_factor", high_freq_factor, above=low)
+    kept = np.clip((length * usual / (2 * math.pi) - low) / (high - low), 0, 1)
+    return usual * kept + usual / factor * (1 - kept)
+
+
+def proportional_frequencies(
+    dim: int, proportion: float, *, factor: float = 1.0, base: float = 10000.0
+) -> np.ndarray:
+    """Proportional RoPE: only the fastest pairs turn, at their usual speed; the others stand still.
+
+    ω_i / s for i < proportion · dim/2, and 0 from there on.
+
+    Not the same as `rotary_dim=proportion · dim`, which spreads all frequencies over fewer pairs.
+
+    Args:
+        dim: width of the vector, even.
+        proportion: share of the pairs that turn, in (0, 1]; proportion · dim/2 must be whole.
+        factor: s, at least 1.
+        base: as in `posenc.frequencies`.
+
+    Returns:
+        float64 NumPy array of shape (dim/2,).
+
+    Raises:
+        TypeError, ValueError: as in `linear_frequencies`, or proportion out of range or not a whole number of
+            pairs.
+
+    >>> proportional_frequencies(8, 0.5)
+    array([1. , 0.1, 0. , 0. ])
+
+    Source: transformers, `modeling_rope_utils`, rope type "proportional", as used in Gemma 4; the idea of
+    leaving
+    out the slowest pairs: Barbero et al., Round and Round We Go! (2024), section 6, p-RoPE.
+    https://arxiv.org/abs/2410.06205
+    """
+    usual = frequencies(dim, base)
+    share = check_real("proportion", proportion, above=0)
+    if share > 1:
+        raise ValueError(f"proportion must be at most 1, got {proportion!r}")
+    turning = share * len(usual)
+    # 0.3 · 10 is a hair less than 3 in floating point, and means 3.
+    if abs(turning - round(turning)) > 1e-9 * len(usual):
+        raise ValueError(f"proportion must be a whole number of {len(usual)} pairs, got {proportion!r}")
+    return np.where(np.arange(len(usual)) < round(turning), usual / _check_factor(factor), 0.0)
+
+
+def _check_factor(factor: Any) -> float:
+    number = check_real("factor", factor)
+    if number < 1:
+        raise ValueError(f"factor must be at least 1, got {factor!r}")
+    return number

@@ -1,0 +1,260 @@
+"""The rotary layer: what a model that holds it may expect."""
+
+from __future__ import annotations
+
+import copy
+import io
+import math
+import shutil
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch._dynamo.testing import CompileCounter
+
+from posenc import head_frequencies, interleaved_to_half, rotate, yarn_attention_factor, yarn_frequencies
+from posenc._rotation import Layout
+from posenc.nn import Rotary
+
+LAYOUTS = pytest.mark.parametrize("layout", ["interleaved", "half"])
+
+
+def pair(*shape: int, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    q, k = torch.randn(2, *shape, generator=generator, dtype=torch.float64).to(dtype)
+    return q, k
+
+
+@LAYOUTS
+@pytest.mark.parametrize("inference", [False, True])
+def test_turns_both_by_the_formula(layout: Layout, inference: bool) -> None:
+    rotary = Rotary(16, layout=layout, base=500.0, rotary_dim=12, scale=1.5)
+    q, _ = pair(2, 6, 9, 16)
+    k, _ = pair(2, 2, 9, 16)
+    with torch.inference_mode(inference):
+        results = rotary(q, k, offset=3)
+    for turned, x in zip(results, (q, k), strict=True):
+        expected = rotate(
+            x.double(), torch.arange(3, 12), layout=layout, base=500.0, rotary_dim=12, scale=1.5
+        )
+        torch.testing.assert_close(turned.double(), expected, rtol=0, atol=2e-6)
+
+
+def test_queries_and_keys_are_left_as_they_are() -> None:
+    q, k = pair(1, 2, 5, 8)
+    before = q.clone(), k.clone()
+    for rotary in (Rotary(8), Rotary(8, layout="half")):
+        for inference in (False, True):
+            with torch.inference_mode(inference):
+                rotary(q, k)
+    assert torch.equal(q, before[0])
+    assert torch.equal(k, before[1])
+
+
+@given(
+    length=st.integers(1, 12), offset=st.integers(0, 1000), layout=st.sampled_from(["interleaved", "half"])
+)
+def test_token_by_token_equals_the_full_pass(length: int, offset: int, layout: Layout) -> None:
+    rotary = Rotary(16, max_len=1012, layout=layout)
+    q, k = pair(2, 3, length, 16)
+    full = rotary(q, k, offset=offset)
+    steps = [rotary(q[..., [j], :], k[..., [j], :], offset=offset + j) for j in range(length)]
+    for whole, parts in zip(full, zip(*steps, strict=True), strict=True):
+        assert torch.equal(torch.cat(parts, dim=-2), whole)
+    explicit = rotary(q, k, positions=offset + torch.arange(length))
+    for whole, other in zip(full, explicit, strict=True):
+        torch.testing.assert_close(other, whole, rtol=0, atol=1e-6)
+
+
+def test_decoding_with_a_cache_of_turned_keys_gives_the_scores_of_the_full_pass() -> None:
+    rotary = Rotary(16)
+    q, k = pair(1, 2, 20, 16)
+    full_q, full_k = rotary(q, k)
+    cache = torch.empty(1, 2, 0, 16)
+    for t in range(20):
+        q_t, k_t = rotary(q[:, :, t : t + 1], k[:, :, t : t + 1], offset=t)
+        cache = torch.cat([cache, k_t], dim=2)
+        scores = q_t @ cache.mT
+        torch.testing.assert_close(scores, full_q[:, :, t : t + 1] @ full_k[:, :, : t + 1].mT)
+
+
+def test_positions_per_sentence_real_and_beyond_the_table() -> None:
+    rotary = Rotary(8, max_len=4)
+    q, k = pair(2, 3, 2, 8)
+    positions = torch.tensor([[0.5, 1.5], [1e6, 1e6 + 1]])
+    turned, _ = rotary(q, k, positions=positions)
+    torch.testing.assert_close(turned[1], rotate(q[1], positions[1]), rtol=0, atol=1e-6)
+    torch.testing.assert_close(turned[0], rotate(q[0], positions[0]), rtol=0, atol=1e-6)
+
+
+def test_left_padding_counted_from_the_first_token_scores_like_no_padding() -> None:
+    rotary = Rotary(8)
+    q, k = pair(1, 2, 6, 8)
+    padded_q, padded_k = (torch.nn.functional.pad(x, (0, 0, 3, 0)) for x in (q, k))
+    shifted_q, shifted_k = rotary(padded_q, padded_k)
+    plain_q, plain_k = rotary(q, k)
+    torch.testing.assert_close((shifted_q @ shifted_k.mT)[..., 3:, 3:], plain_q @ plain_k.mT)
+
+
+@LAYOUTS
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_low_precision_module_and_input(dtype: torch.dtype, layout: Layout) -> None:
+    rotary = Rotary(64, layout=layout).to(dtype)
+    assert rotary.table.dtype == torch.float32
+    assert torch.equal(rotary.table, Rotary(64, layout=layout).table)
+    q, k = pair(1, 4, 2000, 64, dtype=dtype)
+    turned, _ = rotary(q, k)
+    assert turned.dtype == dtype
+    exact = rotate(q.double(), 2000, layout=layout)
+    unit = torch.finfo(dtype).eps * 2 ** exact.abs().clamp(min=2**-14).log2().floor()
+    assert ((turned.double() - exact).abs() <= unit / 2 + 2e-6).all()
+    if dtype == torch.bfloat16:
+        assert (turned.double() - exact).abs().max() <= 1.6e-2
+
+
+def test_float64_input_is_turned_in_float64() -> None:
+    q, k = pair(1, 2, 50, 16, dtype=torch.float64)
+    turned, _ = Rotary(16)(q, k, offset=4000)
+    torch.testing.assert_close(turned, rotate(q, torch.arange(4000, 4050)), rtol=0, atol=1e-12)
+    assert Rotary(16).double().table.dtype == torch.float32
+
+
+def test_table_is_right_far_out() -> None:
+    rotary = Rotary(128, max_len=1_000_001)
+    exact = rotate(torch.tensor([1.0, 0.0], dtype=torch.float64).repeat(64), torch.tensor([1_000_000]))
+    assert (rotary.table[-1:].double() - exact).abs().max() < 1e-6
+
+
+def test_nothing_is_trained_and_nothing_is_saved() -> None:
+    rotary = Rotary(8)
+    assert list(rotary.parameters()) == []
+    assert rotary.state_dict() == {}
+    rotary.load_state_dict(Rotary(8, max_len=5).state_dict())
+
+
+def test_pickle_and_deepcopy() -> None:
+    rotary = Rotary(8, max_len=50, layout="half", frequencies=[1.0, 0.5, 0.1, 0.0])
+    buffer = io.BytesIO()
+    torch.save(rotary, buffer)
+    buffer.seek(0)
+    q, k = pair(1, 2, 5, 8)
+    for twin in (copy.deepcopy(rotary), torch.load(buffer, weights_only=False)):
+        assert torch.equal(twin(q, k)[1], rotary(q, k)[1])
+        assert torch.equal(twin.bfloat16().table, rotary.table)
+
+
+def test_meta_device_then_materialised() -> None:
+    with torch.device("meta"):
+        rotary = Rotary(8, max_len=50)
+    assert rotary.table.is_meta
+    q = torch.empty(1, 2, 5, 8, device="meta")
+    assert rotary(q, q)[0].shape == q.shape
+    rotary.to_empty(device="cpu")
+    assert torch.equal(rotary.table, Rotary(8, max_len=50).table)
+
+
+@LAYOUTS
+def test_gradients_are_turned_back(layout: Layout) -> None:
+    q, k = (x.requires_grad_() for x in pair(1, 2, 5, 8))
+    upstream = torch.randn(1, 2, 5, 8)
+    turned, _ = Rotary(8, layout=layout)(q, k)
+    (gradient,) = torch.autograd.grad(turned, q, upstream)
+    torch.testing.assert_close(gradient, rotate(upstream, -torch.arange(5), layout=layout), rtol=0, atol=1e-6)
+
+
+def test_frequencies_of_each_head_and_of_a_longer_context() -> None:
+    q, k = pair(1, 3, 5, 2)
+    omega = head_frequencies([4, 32, 512])
+    torch.testing.assert_close(Rotary(2, frequencies=omega)(q, k)[0], rotate(q, 5, frequencies=omega))
+    wide_q, wide_k = pair(1, 3, 5, 32)
+    yarn = yarn_frequencies(32, 4, original_length=2048)
+    rotary = Rotary(32, frequencies=torch.from_numpy(yarn), scale=yarn_attention_factor(4))
+    torch.testing.assert_close(
+        rotary(wide_q, wide_k)[1], rotate(wide_k, 5, frequencies=yarn, scale=0.1 * math.log(4) + 1)
+    )
+
+
+def test_both_layouts_give_the_same_scores_after_conversion() -> None:
+    q, k = pair(1, 3, 7, 16)
+    a, b = Rotary(16)(q, k)
+    c, d = Rotary(16, layout="half")(interleaved_to_half(q), interleaved_to_half(k))
+    torch.testing.assert_close(a @ b.mT, c @ d.mT, rtol=0, atol=1e-5)
+
+
+# --- Compiled
+
+
+@LAYOUTS
+@pytest.mark.parametrize("inference", [False, True])
+def test_two_graphs_for_any_number_of_lengths(layout: Layout, inference: bool) -> None:
+    torch._dynamo.reset()
+    counter = CompileCounter()
+    rotary = Rotary(16, layout=layout, rotary_dim=12)
+    compiled = torch.compile(rotary, backend=counter, fullgraph=True)
+    with torch.inference_mode(inference):
+        for length in (5, 9, 17, 100, 3, 2000):
+            q, k = pair(1, 2, length, 16)
+            for ours, eager in zip(compiled(q, k), rotary(q, k), strict=True):
+                torch.testing.assert_close(ours, eager, rtol=0, atol=1e-6)
+        assert counter.frame_count <= 2
+        for offset in range(20, 40):
+            compiled(q[:, :, :1], k[:, :, :1], offset=offset)
+        assert counter.frame_count <= 4
+        compiled(q, k, positions=torch.arange(2000))
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+@pytest.mark.filterwarnings("ignore:`torch.jit.script")  # torch's own compiler uses it
+@LAYOUTS
+def test_compiled_code_gives_the_same_numbers(layout: Layout) -> None:
+    torch._dynamo.reset()
+    rotary = Rotary(16, layout=layout)
+    compiled = torch.compile(rotary, fullgraph=True)
+    for dtype, tolerance in ((torch.float32, 1e-6), (torch.bfloat16, 1.6e-2)):
+        q, k = pair(1, 2, 50, 16, dtype=dtype)
+        torch.testing.assert_close(compiled(q, k)[0], rotary(q, k)[0], rtol=0, atol=tolerance)
+
+
+# --- Errors
+
+
+Q = torch.zeros(1, 2, 6, 8)
+LAYER = Rotary(8, max_len=5)
+HEADS = Rotary(8, frequencies=torch.ones(3, 4))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda: LAYER(Q, Q), ValueError, r"positions 0\.\.5 must lie in 0\.\.4: .* max_len=5"),
+        (lambda: LAYER(Q[:, :, :3], Q[:, :, :3], offset=3), ValueError, r"positions 3\.\.5 must lie"),
+        (lambda: LAYER(Q, Q, offset=-1), ValueError, r"positions -1\.\.4 must lie"),
+        (lambda: LAYER(Q[..., :6], Q), ValueError, r"q must have shape \(\.\.\., seq, 8\), got \(1,"),
+        (lambda: LAYER(Q, Q[..., :6]), ValueError, "k must have shape"),
+        (lambda: LAYER(Q[0, 0, 0], Q), ValueError, r"q must have shape .* got \(8,\)"),
+        (lambda: LAYER(Q, Q[:, :, :3]), ValueError, "k must have as many tokens as q, 6, got 3"),
+        (lambda: LAYER(Q.long(), Q), TypeError, r"q must be a floating tensor, got torch\.int64"),
+        (lambda: LAYER(Q, [0.0]), TypeError, "k must be a floating tensor, got list"),
+        (lambda: LAYER(Q, Q, positions=torch.arange(2)), ValueError, r"shape \(6,\) or \(1, 6\), got \(2,\)"),
+        (lambda: LAYER(Q[0], Q[0], positions=torch.zeros(1, 6)), ValueError, r"shape \(6,\), got \(1, 6\)"),
+        (lambda: LAYER(Q, Q, positions=torch.arange(6), offset=1), ValueError, "offset must be 0 when"),
+        (lambda: LAYER(Q, Q, positions=[0]), TypeError, "positions must be a tensor, got list"),
+        (lambda: LAYER(Q, Q, positions=torch.zeros(6).bfloat16()), TypeError, "positions must be integers"),
+        (lambda: HEADS(Q, Q), ValueError, r"q must have shape \(\.\.\., 3, seq, 8\)"),
+        (lambda: Rotary(7), ValueError, "the width of x must be even"),
+        (lambda: Rotary(8, max_len=0), ValueError, "max_len must be at least 1, got 0"),
+        (lambda: Rotary(8, rotary_dim=10), ValueError, "rotary_dim must be at most the width of x, 8"),
+        (lambda: Rotary(8, frequencies=torch.ones(3)), ValueError, r"frequencies must have shape \(4,\)"),
+        (lambda: Rotary(8, frequencies=torch.ones(4).bfloat16()), TypeError, "frequencies must be"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_argument(call: Any, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        call()
+
+
+def test_repr() -> None:
+    assert repr(Rotary(8, rotary_dim=6)) == "Rotary(dim=8, max_len=8192, layout='interleaved', rotary_dim=6)"
+    assert repr(HEADS) == "Rotary(dim=8, max_len=8192, layout='interleaved', heads=3)"
