@@ -9,10 +9,13 @@ from posenc import (
     addition,
     attention,
     learned,
+    locality,
     masks,
     naive,
     offsets,
     order,
+    relative,
+    relative_vectors,
     rotary,
     rotary_axes,
     rotary_scaling,
@@ -20,6 +23,16 @@ from posenc import (
 )
 from posenc.addition import add_positions, concat_positions
 from posenc.learned import interpolate_table, learned_encoding
+from posenc.locality import (
+    LocalityProfile,
+    gaussian_weights,
+    gram_condition,
+    locality_profile,
+    rbf_centers,
+    rbf_encoding,
+    rbf_kernel,
+    total_variation,
+)
 from posenc.masks import causal_mask
 from posenc.naive import argmax_positions, integer_encoding, one_hot_encoding
 from posenc.offsets import (
@@ -36,6 +49,17 @@ from posenc.offsets import (
     toeplitz_spread,
 )
 from posenc.order import equivariance_error, invariance_error, same_bag
+from posenc.relative import (
+    fire_bias,
+    fire_distance,
+    kerple_bias,
+    relative_bias,
+    relative_offsets,
+    t5_bias,
+    t5_bucket,
+    toeplitz_bias,
+)
+from posenc.relative_vectors import shaw_attention, shaw_scores, shaw_values
 from posenc.rotary import (
     find_period,
     half_to_interleaved,
@@ -67,6 +91,7 @@ from posenc.sinusoidal import (
 )
 
 __all__ = [
+    "LocalityProfile",
     "add_positions",
     "addition",
     "alias_offsets",
@@ -81,17 +106,24 @@ __all__ = [
     "dynamic_ntk_frequencies",
     "equivariance_error",
     "find_period",
+    "fire_bias",
+    "fire_distance",
     "frequencies",
+    "gaussian_weights",
+    "gram_condition",
     "half_to_interleaved",
     "head_frequencies",
     "integer_encoding",
     "interleaved_to_half",
     "interpolate_table",
     "invariance_error",
+    "kerple_bias",
     "learned",
     "learned_encoding",
     "linear_frequencies",
     "llama3_frequencies",
+    "locality",
+    "locality_profile",
     "longrope_attention_factor",
     "longrope_frequencies",
     "masks",
@@ -108,7 +140,14 @@ __all__ = [
     "order",
     "positional_scores",
     "proportional_frequencies",
+    "rbf_centers",
+    "rbf_encoding",
+    "rbf_kernel",
+    "relative",
+    "relative_bias",
     "relative_kernel",
+    "relative_offsets",
+    "relative_vectors",
     "rotary",
     "rotary_axes",
     "rotary_matrix",
@@ -117,12 +156,19 @@ __all__ = [
     "rotate_axes",
     "rotate_xpos",
     "same_bag",
+    "shaw_attention",
+    "shaw_scores",
+    "shaw_values",
     "shift_matrix",
     "sine_only_encoding",
     "sinusoidal",
     "sinusoidal_encoding",
     "split_block",
+    "t5_bias",
+    "t5_bucket",
+    "toeplitz_bias",
     "toeplitz_spread",
+    "total_variation",
     "wavelengths",
     "yarn_attention_factor",
     "yarn_frequencies",

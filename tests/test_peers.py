@@ -9,14 +9,35 @@ from typing import Any
 import pytest
 import torch
 
+from posenc import (
+    axial_frequencies,
+    dynamic_ntk_frequencies,
+    frequencies,
+    linear_frequencies,
+    llama3_frequencies,
+    longrope_attention_factor,
+    longrope_frequencies,
+    mrope_coordinates,
+    mrope_frequencies,
+    proportional_frequencies,
+    rotate,
+    rotate_axes,
+    rotate_xpos,
+    yarn_attention_factor,
+    yarn_frequencies,
+)
 from posenc.masks import check_padding, masked_mean, positions_from_mask
+from posenc.nn import Rotary
 
-if os.environ.get("POSENC_PEERS") == "required":  # where a skipped test would go unnoticed
-    transformers = importlib.import_module("transformers")
-else:
-    transformers = pytest.importorskip(
-        "transformers", reason="the peers are not installed: pip install 'posenc[peers]'"
-    )
+
+def peer(name: str) -> Any:
+    """A peer's module; without it these tests are skipped, except where a skipped test would go unnoticed."""
+    if os.environ.get("POSENC_PEERS") == "required":
+        return importlib.import_module(name)
+    return pytest.importorskip(name, reason="the peers are not installed: pip install 'posenc[peers]'")
+
+
+transformers = peer("transformers")
 
 IDS = [torch.arange(3, 3 + n) for n in (5, 2, 7)]
 SIZES: dict[str, Any] = {
@@ -105,3 +126,177 @@ def test_relative_positions_do_not_care_for_the_side() -> None:
         t5 = transformers.T5EncoderModel(transformers.T5Config(**sizes)).eval()
     assert check_padding(t5, IDS).ok
     assert check_padding(seeded("Llama", **SIZES), IDS).ok
+
+
+# --- Rotary embedding ---------------------------------------------------------------------------------------
+
+
+def queries(*shape: int) -> tuple[torch.Tensor, torch.Tensor]:
+    q, k = torch.randn(2, *shape, generator=torch.Generator().manual_seed(0))
+    return q, k
+
+
+def close(ours: Any, theirs: Any, tolerance: float = 1e-5) -> None:
+    torch.testing.assert_close(torch.as_tensor(ours), torch.as_tensor(theirs), rtol=0, atol=tolerance)
+
+
+def test_llama_is_half() -> None:
+    llama = peer("transformers.models.llama.modeling_llama")
+    config = transformers.LlamaConfig(hidden_size=64, num_attention_heads=2)
+    q, k = queries(2, 3, 50, 32)
+    cos, sin = llama.LlamaRotaryEmbedding(config)(q, torch.arange(50)[None].expand(2, -1))
+    for ours, theirs in zip(
+        Rotary(32, layout="half")(q, k), llama.apply_rotary_pos_emb(q, k, cos, sin), strict=True
+    ):
+        close(ours, theirs)
+        with pytest.raises(AssertionError):
+            close(Rotary(32)(q, k)[0], theirs)
+
+
+def test_llama_4_is_interleaved() -> None:
+    llama4 = peer("transformers.models.llama4.modeling_llama4")
+    q, k = queries(2, 50, 3, 32)  # heads after the sequence
+    code = torch.polar(
+        torch.ones(50, 16), torch.arange(50)[:, None] * torch.from_numpy(frequencies(32)).float()
+    )
+    theirs = llama4.apply_rotary_emb(q, k, code[None].expand(2, -1, -1))
+    for x, turned in zip((q, k), theirs, strict=True):
+        close(rotate(x, torch.arange(50)[None, :, None]), turned)
+
+
+def test_gpt_neox_is_half_and_partial() -> None:
+    neox = peer("transformers.models.gpt_neox.modeling_gpt_neox")
+    config = transformers.GPTNeoXConfig(hidden_size=64, num_attention_heads=2)
+    assert config.rope_parameters["partial_rotary_factor"] == 0.25
+    q, k = queries(1, 2, 50, 32)
+    cos, sin = neox.GPTNeoXRotaryEmbedding(config)(q, torch.arange(50)[None])
+    theirs = neox.apply_rotary_pos_emb(q, k, cos, sin)
+    for x, turned in zip((q, k), theirs, strict=True):
+        close(rotate(x, 50, layout="half", rotary_dim=8), turned)
+
+
+def test_gpt_j_is_interleaved() -> None:
+    gptj = peer("transformers.models.gptj.modeling_gptj")
+    sin, cos = gptj.create_sinusoidal_positions(50, 32).chunk(2, dim=-1)
+    q, _ = queries(2, 50, 3, 32)
+    close(rotate(q, torch.arange(50)[None, :, None]), gptj.apply_rotary_pos_emb(q, sin[None], cos[None]))
+
+
+SHORT, LONG = torch.linspace(1, 1.5, 16).tolist(), torch.linspace(1, 40, 16).tolist()
+LENGTH = {"original_max_position_embeddings": 1024}
+ROPE_TYPES: list[tuple[dict[str, Any], int | None, Any, float]] = [
+    ({"rope_type": "linear", "factor": 8.0}, None, linear_frequencies(32, 8, base=5e5), 1.0),
+    (
+        {"rope_type": "dynamic", "factor": 4.0}, 9000,
+        dynamic_ntk_frequencies(32, 4, 9000, original_length=4096, base=5e5), 1.0,
+    ),
+    (
+        {"rope_type": "dynamic", "factor": 4.0}, 100,
+        dynamic_ntk_frequencies(32, 4, 100, original_length=4096, base=5e5), 1.0,
+    ),
+    (
+        {"rope_type": "yarn", "factor": 4.0, **LENGTH}, None,
+        yarn_frequencies(32, 4, original_length=1024, base=5e5), yarn_attention_factor(4),
+    ),
+    (
+        {"rope_type": "yarn", "factor": 40.0, **LENGTH, "beta_fast": 16.0, "beta_slow": 2.0,
+         "truncate": False, "mscale": 1.0, "mscale_all_dim": 0.7}, None,
+        yarn_frequencies(32, 40, original_length=1024, base=5e5, beta_fast=16, beta_slow=2, truncate=False),
+        yarn_attention_factor(40, mscale=1.0, mscale_all_dim=0.7),
+    ),
+    *(
+        (
+            {"rope_type": "longrope", "factor": 4.0, **LENGTH, "short_factor": SHORT, "long_factor": LONG},
+            n,
+            longrope_frequencies(32, SHORT, LONG, n, original_length=1024, base=5e5),
+            longrope_attention_factor(4, original_length=1024),
+        )
+        for n in (1024, 1025)
+    ),
+    (
+        {"rope_type": "llama3", "factor": 8.0, **LENGTH, "low_freq_factor": 1.0, "high_freq_factor": 4.0},
+        None,
+        llama3_frequencies(32, 8, original_length=1024, base=5e5), 1.0,
+    ),
+    (
+        {"rope_type": "proportional", "factor": 2.0, "partial_rotary_factor": 0.25}, None,
+        proportional_frequencies(32, 0.25, factor=2, base=5e5), 1.0,
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("parameters", "length", "omega", "factor"), ROPE_TYPES)
+def test_scaled_frequencies(
+    parameters: dict[str, Any], length: int | None, omega: Any, factor: float
+) -> None:
+    functions = peer("transformers.modeling_rope_utils").ROPE_INIT_FUNCTIONS
+    config = transformers.LlamaConfig(
+        hidden_size=64, num_attention_heads=2, max_position_embeddings=4096,
+        rope_parameters={"rope_theta": 5e5, **parameters},
+    )  # fmt: skip
+    theirs, their_factor = functions[parameters["rope_type"]](config, seq_len=length)
+    torch.testing.assert_close(torch.from_numpy(omega).float(), theirs, rtol=2e-6, atol=0)
+    assert factor == pytest.approx(their_factor, rel=1e-12)
+
+
+def test_every_scaled_rope_type_is_held_against_ours() -> None:
+    functions = peer("transformers.modeling_rope_utils").ROPE_INIT_FUNCTIONS
+    assert {parameters["rope_type"] for parameters, *_ in ROPE_TYPES} == set(functions)
+
+
+def test_qwen2_vl_has_three_coordinates_and_is_half() -> None:
+    qwen = peer("transformers.models.qwen2_vl.modeling_qwen2_vl")
+    config = transformers.Qwen2VLTextConfig(
+        hidden_size=256, num_attention_heads=2, rope_parameters={"rope_type": "default", "rope_theta": 1e4}
+    )
+    places = torch.from_numpy(mrope_coordinates([5, (1, 4, 6), 3, (2, 3, 3), 4]))
+    q, k = queries(1, 2, len(places), 128)
+    cos, sin = qwen.Qwen2VLRotaryEmbedding(config)(q, places.T[:, None])
+    theirs = qwen.apply_rotary_pos_emb(q, k, cos, sin)
+    omega = mrope_frequencies(128, (16, 24, 24))
+    for x, turned in zip((q, k), theirs, strict=True):
+        close(rotate_axes(x, places, omega, layout="half"), turned)
+
+
+def test_qwen2_vl_counts_text_and_images_as_we_do() -> None:
+    config = transformers.Qwen2VLConfig()
+    config.vision_config.spatial_merge_size = 1
+    qwen = peer("transformers.models.qwen2_vl.modeling_qwen2_vl").Qwen2VLModel
+    parts: list[Any] = [5, (1, 4, 6), 3, (1, 7, 2), 4]
+    kinds = torch.cat([torch.full((p,), 0) if isinstance(p, int) else torch.ones(p[1] * p[2]) for p in parts])
+    model = qwen.__new__(qwen)
+    torch.nn.Module.__init__(model)
+    model.config = config
+    images = torch.tensor([p for p in parts if not isinstance(p, int)])
+    theirs, _ = model.get_rope_index(torch.zeros(1, len(kinds), dtype=torch.long), kinds.int()[None], images)
+    assert torch.equal(theirs[:, 0].T, torch.from_numpy(mrope_coordinates(parts)))
+
+
+def test_qwen2_vl_vision_is_axial_and_half() -> None:
+    qwen = peer("transformers.models.qwen2_vl.modeling_qwen2_vl")
+    config = transformers.Qwen2VLConfig().vision_config
+    grid = torch.cartesian_prod(torch.arange(3), torch.arange(4))
+    dim = config.embed_dim // config.num_heads
+    q, k = queries(12, 2, dim)  # heads after the sequence
+    cos, sin = qwen.Qwen2VLVisionRotaryEmbedding(config)(q, grid)
+    theirs, _ = qwen.apply_rotary_pos_emb_vision(q, k, cos, sin)
+    ours = rotate_axes(q.transpose(0, 1), grid, axial_frequencies(dim, 2), layout="half")
+    close(ours.transpose(0, 1), theirs)
+
+
+def test_xpos_of_rotary_embedding_torch() -> None:
+    theirs = peer("rotary_embedding_torch").RotaryEmbedding(32, use_xpos=True)
+    q, k = queries(1, 2, 50, 32)
+    expected = theirs.rotate_queries_and_keys(q, k)
+    for ours, turned in zip(rotate_xpos(q, k, 50, center=25), expected, strict=True):
+        close(ours, turned.detach())
+
+
+def test_axial_frequencies_of_rotary_embedding_torch() -> None:
+    package = peer("rotary_embedding_torch")
+    angles = package.RotaryEmbedding(16).get_axial_freqs(3, 5)
+    q, _ = queries(2, 3, 5, 32)
+    theirs = package.apply_rotary_emb(angles, q)
+    grid = torch.cartesian_prod(torch.arange(3), torch.arange(5))
+    ours = rotate_axes(q.flatten(1, 2), grid, axial_frequencies(32, 2))
+    close(ours.unflatten(1, (3, 5)), theirs.detach())

@@ -318,7 +318,7 @@ def test_a_lab_is_run_once_for_both_books_and_what_was_removed_is_gone(mini_book
     status, said, _ = build(mini_book, site, POSENC_CACHE=str(mini_book / "cache"))
     assert status == 0, said
     labs = list((mini_book / "docs" / "en" / "labs").glob("*.py"))
-    assert said.count("Ran docs/") == len(labs), said
+    assert said.count("Ran docs/") == 1, said  # the stand-ins all hold the same cells
     for book in sitecheck.BOOKS:
         assert "42" in (site / book / "labs" / f"{labs[0].stem}.html").read_text(encoding="utf-8")
     assert not (site / "en" / "removed.html").exists()

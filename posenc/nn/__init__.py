@@ -1,7 +1,17 @@
 """The encodings as torch layers: thin over the formulas of `posenc`. Needs torch (`posenc[torch]`)."""
 
 from posenc.nn.learned import LearnedEncoding
+from posenc.nn.relative import FireBias, KerpleBias, RelativeBias, ShawAttention, T5Bias
 from posenc.nn.rotary import Rotary
 from posenc.nn.sinusoidal import SinusoidalEncoding
 
-__all__ = ["LearnedEncoding", "Rotary", "SinusoidalEncoding"]
+__all__ = [
+    "FireBias",
+    "KerpleBias",
+    "LearnedEncoding",
+    "RelativeBias",
+    "Rotary",
+    "ShawAttention",
+    "SinusoidalEncoding",
+    "T5Bias",
+]

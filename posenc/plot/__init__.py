@@ -26,6 +26,13 @@ from posenc.plot.offsets import (
     toeplitz_maps,
 )
 from posenc.plot.order import loss_curves, order_blindness
+from posenc.plot.rotary import (
+    frequency_ratios,
+    head_scores,
+    period_comb,
+    rotating_pairs,
+    score_decay,
+)
 from posenc.plot.sinusoidal import (
     clock_hands,
     code_distances,
@@ -42,6 +49,8 @@ __all__ = [
     "code_distances",
     "distance_profiles",
     "energy_shares",
+    "frequency_ratios",
+    "head_scores",
     "heat_map",
     "kernel_curves",
     "leak_curves",
@@ -54,8 +63,11 @@ __all__ = [
     "order_blindness",
     "output_mask_bars",
     "padding_sides",
+    "period_comb",
     "read_back_curves",
+    "rotating_pairs",
     "score_curves",
+    "score_decay",
     "shift_arrows",
     "shift_errors",
     "sum_bars",

@@ -9,8 +9,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib import font_manager
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.ticker import NullFormatter
 
 from posenc._arrays import Array
 
@@ -39,8 +41,11 @@ WORDS: dict[str, tuple[str, str]] = {
     "first rise": ("first rise after k = {}", "k = {} 之后首次回升"),
     "fitted on": ("fitted here", "拟合所用窗口"),
     "gain": ("gain", "增益"),
+    "highest score": ("highest score", "最高分"),
+    "independent": ("q and k independent", "q 与 k 独立"),
     "input": ("input", "输入"),
     "kernel share": ("K(k) / K(0)", "K(k) / K(0)"),
+    "key": ("key", "键"),
     "key mask": ("key mask", "键填充掩码"),
     "key position": ("key position u", "键的位置 u"),
     "largest": ("largest", "最大"),
@@ -53,30 +58,38 @@ WORDS: dict[str, tuple[str, str]] = {
     "left from mask": ("left, counted from the mask", "左填充，按掩码计数"),
     "loss": ("loss", "损失"),
     "mean": ("mean", "均值"),
+    "mean score": ("mean score ± standard deviation", "平均分数 ± 标准差"),
     "no mask": ("no mask", "无掩码"),
     "number of pads": ("number of pads", "填充的个数"),
     "number of positions": ("number of positions", "位置数"),
     "offset": ("offset k", "偏移 k"),
+    "one period": ("one period", "一个周期"),
     "one step": ("one step", "相邻一步"),
     "other position": ("position u", "位置 u"),
     "pair": ("pair", "频率对"),
     "position": ("position t", "位置 t"),
     "position code": ("position code", "位置编码"),
+    "query": ("query", "查询"),
     "query position": ("query position t", "查询的位置 t"),
     "read right": ("share read correctly", "读对的比例"),
     "real / all": ("real losses / all places", "真实损失 / 全部位置"),
     "real / real": ("real losses / real tokens", "真实损失 / 真实词元数"),
     "right by place": ("right, counted by place", "右填充，按所在列计数"),
+    "same vector": ("q = k", "q = k"),
     "scaled score": ("score / largest |score|", "分数 / 最大绝对值"),
+    "score": ("score", "分数"),
     "sine": ("sine", "正弦"),
     "smallest distance": ("smallest distance of two codes", "编码间最小距离"),
+    "speed ratio": ("new frequency / old", "新频率 / 旧频率"),
     "step": ("step {}", "第 {} 步"),
     "sum": ("sum", "相加结果"),
     "token embedding": ("token embedding", "词嵌入"),
+    "training length": ("training length", "训练长度"),
     "training step": ("training step", "训练步数"),
     "turn": ("turn", "转角"),
     "value": ("value", "取值"),
     "wavelength": ("wavelength", "波长"),
+    "wavelength before": ("wavelength before scaling", "缩放前的波长"),
     "weight": ("weight", "权重"),
     "width": ("width", "宽度"),
     "with output mask": ("with output mask", "有输出掩码"),
@@ -168,3 +181,10 @@ def number(value: float) -> str:
         return str(value)
     digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
     return f"{value:,.{digits}f}".replace(",", " ")
+
+
+def plain_ticks(*axes: Axis) -> None:
+    """Powers of ten as plain numbers: matplotlib would set them as formulas, which a Chinese font lacks."""
+    for axis in axes:
+        axis.set_major_formatter(lambda x, _: f"{x:,.0f}".replace(",", " ") if x >= 1 else f"{x:g}")
+        axis.set_minor_formatter(NullFormatter())

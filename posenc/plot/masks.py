@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -156,7 +157,8 @@ def leak_paths(
         if weights.shape != (n, n):
             raise ValueError(f"layers must have shape {(n, n)}, like padding_mask, got {weights.shape}")
         for (t, u), weight in np.ndenumerate(weights):
-            color, line = GREY, "-"
+            color: str = GREY
+            line: Any = "-"
             if pads[t] != pads[u]:
                 color, line = (ORANGE, "-") if pads[u] else (BLUE, (0, (3, 1.5)))
             if weight > 0.005:

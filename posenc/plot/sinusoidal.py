@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
 
 from posenc._arrays import Array, check_base, check_even_dim, check_integer
 from posenc.plot._style import (
@@ -23,6 +21,7 @@ from posenc.plot._style import (
     check_lang,
     new_figure,
     number,
+    plain_ticks,
     quiet,
     word,
 )
@@ -177,7 +176,7 @@ def nearest_codes(
         ax.step(offsets[corner] + 1, smallest[corner], where="post", color=color, linestyle=line, label=label)
     quiet(ax).set(xscale="log", yscale="log", xlabel=word("number of positions", lang))
     ax.set(ylabel=word("smallest distance", lang), xlim=(2, n))
-    _plain_ticks(ax.xaxis, ax.yaxis)
+    plain_ticks(ax.xaxis, ax.yaxis)
     ax.legend(loc="lower left", frameon=False)
     return ax
 
@@ -218,7 +217,7 @@ def wavelength_ladder(
         )  # fmt: skip
     ax.set_yticks(range(len(dims)), labels=[f"{word('width', lang)} {dim}" for dim in dims])
     ax.set(xscale="log", xlabel=f"{word('wavelength', lang)} λ", ylim=(len(dims) - 0.5, -0.7))
-    _plain_ticks(ax.xaxis)
+    plain_ticks(ax.xaxis)
     return quiet(ax)
 
 
@@ -278,10 +277,3 @@ def _check_dims(dims: Sequence[int]) -> list[int]:
     if not checked:
         raise ValueError("dims must hold at least one width, got none")
     return checked
-
-
-def _plain_ticks(*axes: Axis) -> None:
-    """Powers of ten as plain numbers: matplotlib would set them as formulas, which a Chinese font lacks."""
-    for axis in axes:
-        axis.set_major_formatter(lambda x, _: f"{x:,.0f}".replace(",", " ") if x >= 1 else f"{x:g}")
-        axis.set_minor_formatter(NullFormatter())

@@ -1,6 +1,6 @@
 # ---
 # title: Masks and leaks
-# description: A lab of twenty minutes. Predict, run and change how much attention pads take, in which direction it flows through two layers, how NaN spreads, and what a shift to the left does.
+# description: A lab of twenty minutes. Predict, run and change how much attention pads take, in which direction it flows through two layers, how NaN spreads, and what pads on the left do.
 # jupyter:
 #   jupytext:
 #     text_representation:
@@ -204,9 +204,9 @@ ax.set(xlabel="t", ylabel="ℓ", xticks=range(n + 4), yticks=range(depths + 1));
 # exactly 0 in the second layer. But the weighted sum contains $0 \cdot \mathrm{NaN}$.
 #
 # **Try it.** Remove `torch.no_grad()`. Then put it back, and give the layer `safe_mask(combine_masks(left, causal))` through
-# `multihead_mask` instead of both masks.
+# `multihead_mask` instead of both masks. All three functions are in `posenc.masks`.
 #
-# ## How far is far left? {#left}
+# ## More pads on the left, more change? {#left}
 #
 # Pads on the left shift the codes of all real tokens by $p$. The key mask is on, so nothing leaks. **Predict:** does the change grow with
 # $p$ without end?
@@ -232,7 +232,7 @@ ax.set(xlabel="p", ylabel="max |Δ|", ylim=(0, None));
 # has made three turns; the next one needs 19.87 for a turn. Both fast hands are nearly back where they were, and only the slow ones tell of the
 # shift.
 #
-# **Try it.** At which $p$ near 40 do you expect the next dip? Check. Then use `positions_from_mask(mask)` as the positions of the codes. What does the curve look like now?
+# **Try it.** At which $p$ near 40 do you expect the next dip? Check. Then use `posenc.masks.positions_from_mask(mask)` as the positions of the codes. What does the curve look like now?
 #
 # ## Check a model {#check}
 #
@@ -264,7 +264,7 @@ for key_mask in [False, True]:
 # matter: positions were counted by place. And the third line is what you want.
 #
 # **Try it.** Mend the last line. Then find the other mistakes that one can make: give the key mask to the first of the two layers only; return
-# `h.mean(axis=1)`; return `masked_mean(h, padding_mask)`. Say before each run which lines will be True.
+# `h.mean(axis=1)`; return `posenc.masks.masked_mean(h, padding_mask)`. Say before each run which lines will be True.
 #
 # ## What to take away {#take-away}
 #

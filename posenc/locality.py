@@ -1,0 +1,312 @@
+"""Locality: near keys before far ones. A code of Gaussian bumps that has it by design, and measures of it.
+
+The Gaussian code is a thought experiment, not a published position encoding: its attention can be worked out
+to the end, and shows what locality costs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import array_api_compat
+import numpy as np
+
+from posenc._arrays import (
+    Array,
+    DType,
+    Namespace,
+    as_positions,
+    check_float_dtype,
+    check_integer,
+    is_length,
+    namespace,
+    to_device_of,
+    torch_namespace,
+)
+
+__all__ = [
+    "LocalityProfile",
+    "gaussian_weights",
+    "gram_condition",
+    "locality_profile",
+    "rbf_centers",
+    "rbf_encoding",
+    "rbf_kernel",
+    "total_variation",
+]
+
+
+# --- The code of Gaussian bumps
+
+
+def rbf_centers(n: int, sigma: float, *, spacing: float = 1.0) -> np.ndarray:
+    """Centres for the positions 0..n−1 that lie close enough together and go far enough past both ends.
+
+    c_m = −⌈3σ⌉ + m · spacing, up to at least n − 1 + 3σ.
+
+    With them `rbf_encoding` has the dot products of `rbf_kernel`: at the ends to about 1e-5 of the largest,
+    further inside to as much as spacing/σ allows.
+
+    Args:
+        n: number of positions, at least 1.
+        sigma: width σ of a bump, in positions, finite and above 0.
+        spacing: distance Δc of neighbouring centres, above 0 and at most σ.
+
+    Returns:
+        float64 NumPy array of centres, ascending.
+
+    Raises:
+        TypeError: n is not an integer, sigma or spacing not a real number.
+        ValueError: n is below 1, sigma or spacing out of range.
+
+    >>> rbf_centers(5, 1.0)
+    array([-3., -2., -1.,  0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.])
+    """
+    n = check_integer("n", n, minimum=1)
+    sigma, spacing = _positive("sigma", sigma), _positive("spacing", spacing)
+    if spacing > sigma:
+        raise ValueError(f"spacing must be at most sigma = {sigma:g}, or there are gaps, got {spacing:g}")
+    margin = math.ceil(3 * sigma)
+    # Rounded down a little: 0.1 · 30 must not miss the 3 that it means.
+    steps = math.ceil((n - 1 + 2 * margin) / spacing - 1e-9)
+    return -margin + spacing * np.arange(steps + 1, dtype=np.float64)
+
+
+def rbf_encoding(
+    positions: int | Array, centers: Array, sigma: float, *, dtype: DType | None = None
+) -> Array:
+    """A code of Gaussian bumps: how near a position is to each of the centres.
+
+    φ_m(t) = exp(−(t − c_m)² / (2σ²)).
+
+    Args:
+        positions: an integer n, meaning 0, 1, ..., n − 1, or an array of integer or real (float32, float64)
+            positions of any shape.
+        centers: c_m, shape (m,), in positions; `rbf_centers` gives good ones.
+        sigma: width σ of a bump, in positions, finite and above 0.
+        dtype: floating dtype of the result, computed in float64 and rounded once; the library's default one
+            if None. With an integer n a torch dtype gives a torch tensor on the CPU.
+
+    Returns:
+        Array (n, m), or positions.shape + (m,), between 0 and 1, of the library and on the device of
+        positions.
+
+    Raises:
+        TypeError: positions or centers are not numbers, dtype is not floating, sigma is not a real number.
+        ValueError: centers are not of shape (m,), or not finite; sigma is not above 0.
+
+    >>> rbf_encoding(3, [-1, 0, 1, 2, 3], 1.0).round(2)
+    array([[0.61, 1.  , 0.61, 0.14, 0.01],
+           [0.14, 0.61, 1.  , 0.61, 0.14],
+           [0.01, 0.14, 0.61, 1.  , 0.61]])
+    """
+    sigma = _positive("sigma", sigma)
+    length = is_length(positions)
+    xp, t = as_positions(positions)
+    if length:
+        xp = torch_namespace(dtype) or np
+        t = xp.asarray(t)
+    centers_xp, c = as_positions(centers, "centers")
+    if is_length(centers):
+        raise TypeError(f"centers must be an array of positions, got the integer {centers!r}")
+    if c.ndim != 1:
+        raise ValueError(f"centers must have shape (m,), got {tuple(c.shape)}")
+    dtype = check_float_dtype(dtype, xp)
+    if centers_xp is not xp:
+        if centers_xp is not np:
+            raise TypeError(f"centers must be of NumPy or of the library of positions, got {type(centers)}")
+        c = to_device_of(c, t, xp)
+    return xp.astype(xp.exp(-(((t[..., None] - c) / sigma) ** 2) / 2), dtype)
+
+
+def rbf_kernel(offsets: int | Array, sigma: float, *, spacing: float = 1.0) -> Array:
+    """Dot product of two codes of Gaussian bumps that lie `offsets` apart, for centres without an end.
+
+    φ(t) · φ(u) = σ√π/Δc · exp(−(u − t)² / (4σ²)), a Gaussian of width σ√2.
+
+    Exact where centres are dense. With a spacing Δc it is off by about 2·exp(−(πσ/Δc)²) of its height at most:
+    by 1e-4 for Δc = σ, by nothing that float64 can see from Δc = σ/2 down.
+
+    Args:
+        offsets: an integer n, meaning 0, 1, ..., n − 1, or an array of offsets of any shape, in positions.
+        sigma: width σ of a bump, finite and above 0.
+        spacing: distance Δc of the centres, finite and above 0.
+
+    Returns:
+        float64 array, (n,) or offsets.shape.
+
+    Raises:
+        TypeError, ValueError: offsets as in `posenc.sinusoidal_encoding`; sigma or spacing not above 0.
+
+    >>> rbf_kernel(4, 3.0).round(3)
+    array([5.317, 5.172, 4.758, 4.141])
+    """
+    sigma, spacing = _positive("sigma", sigma), _positive("spacing", spacing)
+    xp, k = as_positions(offsets, "offsets")
+    return sigma * math.sqrt(math.pi) / spacing * xp.exp(-((k / sigma) ** 2) / 4)
+
+
+def gram_condition(codes: Array) -> float:
+    """Condition number of the Gram matrix of codes: how near some of them are to saying nothing new.
+
+    (largest / smallest singular value of the codes)². An error in a dot product can grow by this factor where
+    a weight for each position is solved for.
+
+    Args:
+        codes: shape (n, dim), floating, n ≥ 1 and dim ≥ 1.
+
+    Returns:
+        A float of at least 1; infinity if there are more codes than dimensions. From about 1e30 on (1e13 in
+        float32) it says no more than that: the smallest singular value is rounding.
+
+    Raises:
+        TypeError: codes are not a floating array.
+        ValueError: codes are not a matrix, or have no rows or columns.
+
+    >>> gram_condition(np.eye(3))
+    1.0
+    """
+    xp = _floating("codes", codes)
+    if codes.ndim != 2 or 0 in codes.shape:
+        raise ValueError(f"codes must have shape (n, dim) with n, dim >= 1, got {tuple(codes.shape)}")
+    if codes.shape[0] > codes.shape[1]:
+        return math.inf
+    wide = xp.float32 if xp.finfo(codes.dtype).bits < 32 else codes.dtype
+    values = xp.linalg.svdvals(xp.astype(codes, wide))
+    largest, smallest = float(values[0]), float(values[-1])
+    return (largest / smallest) ** 2 if smallest > 0 else math.inf
+
+
+# --- Attention beside a convolution
+
+
+def gaussian_weights(n: int, std: float) -> np.ndarray:
+    """The weights of a Gaussian blur on positions 0..n−1, each row made to sum to 1.
+
+    W(t, u) = exp(−(u − t)² / (2 · std²)) / Σ_v exp(−(v − t)² / (2 · std²)).
+
+    Args:
+        n: number of positions, at least 1.
+        std: standard deviation, in positions, finite and above 0.
+
+    Returns:
+        float64 NumPy array (n, n). Rows far from both ends are shifted copies of one another: a convolution.
+
+    Raises:
+        TypeError, ValueError: n is not an integer or below 1, std is not a number above 0.
+
+    >>> gaussian_weights(3, 1.0).round(3)
+    array([[0.574, 0.348, 0.078],
+           [0.274, 0.452, 0.274],
+           [0.078, 0.348, 0.574]])
+    """
+    t = np.arange(check_integer("n", n, minimum=1))
+    std = _positive("std", std)
+    weights = np.exp(-(((t - t[:, None]) / std) ** 2) / 2)
+    return weights / weights.sum(axis=-1, keepdims=True)
+
+
+def total_variation(first: Array, second: Array) -> Array:
+    """Total variation distance of distributions: the share of the weight that lies elsewhere.
+
+    ½ Σ_u |p(u) − q(u)|, between 0 and 1.
+
+    Args:
+        first, second: distributions along the last axis, of one shape (..., n) and one library, floating.
+
+    Returns:
+        Array (...).
+
+    Raises:
+        TypeError: not floating arrays of one library.
+        ValueError: shapes differ, or a row does not hold numbers from 0 on that sum to 1 (to 1e-3).
+
+    >>> total_variation(np.array([0.5, 0.5, 0.0]), np.array([0.5, 0.0, 0.5])).item()
+    0.5
+    """
+    xp = namespace(first, second)
+    for name, array in (("first", first), ("second", second)):
+        _floating(name, array)
+        if array.shape != first.shape or array.ndim < 1:
+            raise ValueError(
+                f"first and second must have one shape (..., n), got {tuple(first.shape)} and "
+                f"{tuple(second.shape)}"
+            )
+        total = xp.sum(array, axis=-1)
+        if bool(xp.any(array < 0)) or not bool(xp.all(xp.abs(total - 1) < 1e-3)):
+            raise ValueError(f"{name} must hold distributions: numbers from 0 on whose rows sum to 1")
+    return xp.sum(xp.abs(first - second), axis=-1) / 2
+
+
+# --- How local a score is
+
+
+class LocalityProfile(NamedTuple):
+    """How a score falls with distance, from `locality_profile`."""
+
+    nearer_wins: float
+    """Share of the pairs of distances of which the nearer has the higher score."""
+    ties: float
+    """Share of the pairs that have the same score."""
+    first_rise: int | None
+    """The distance after which the score rises for the first time, or None if it never does."""
+
+
+def locality_profile(scores: Array) -> LocalityProfile:
+    """How reliably a nearer key has the higher score, over all pairs of distances 1..n.
+
+    nearer_wins = P(s(near) > s(far)), for near < far drawn from the pairs of 1..n with equal chance.
+
+    1 means that the score falls all the way, 0.5 without ties that distance says nothing. It does not say how
+    much the score falls: a slope that hardly weighs anything has 1 as well.
+
+    Args:
+        scores: shape (n,), n ≥ 2: the scores of the distances 1, 2, ..., n, real and finite.
+
+    Returns:
+        `LocalityProfile`: nearer_wins, ties, first_rise.
+
+    Raises:
+        TypeError: scores are not an array of real numbers.
+        ValueError: scores are not of shape (n,) with n ≥ 2, or not finite.
+
+    >>> locality_profile(-0.5 * np.arange(1, 101))
+    LocalityProfile(nearer_wins=1.0, ties=0.0, first_rise=None)
+    >>> locality_profile(np.array([5.0, 3.0, 3.0, 4.0])).first_rise
+    3
+    """
+    _, s = as_positions(scores, "scores")
+    if is_length(scores):
+        raise TypeError(f"scores must be an array, got the integer {scores!r}")
+    if s.ndim != 1 or s.shape[0] < 2:
+        raise ValueError(f"scores must have shape (n,) with n >= 2, got {tuple(s.shape)}")
+    values = np.asarray(s.tolist(), dtype=np.float64)
+    wins = ties = 0
+    for gap in range(1, len(values)):  # n numbers at a time, not n²
+        near, far = values[:-gap], values[gap:]
+        wins += int(np.count_nonzero(near > far))
+        ties += int(np.count_nonzero(near == far))
+    pairs = len(values) * (len(values) - 1) // 2
+    rises = np.flatnonzero(np.diff(values) > 0)
+    return LocalityProfile(wins / pairs, ties / pairs, int(rises[0]) + 1 if rises.size else None)
+
+
+# --- Checks
+
+
+def _positive(name: str, value: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
+    if not (math.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be finite and above 0, got {value!r}")
+    return float(value)
+
+
+def _floating(name: str, array: Array) -> Namespace:
+    if not array_api_compat.is_array_api_obj(array):
+        raise TypeError(f"{name} must be a floating array, got {type(array).__name__}")
+    xp = namespace(array)
+    if not xp.isdtype(array.dtype, "real floating"):
+        raise TypeError(f"{name} must be floating, got dtype {array.dtype}")
+    return xp
