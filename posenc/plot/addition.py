@@ -20,6 +20,7 @@ from posenc.plot._style import (
     LINES,
     ORANGE,
     Lang,
+    as_numbers,
     check_lang,
     new_figure,
     quiet,
@@ -50,7 +51,7 @@ def vector_sum(embedding: Array, codes: Array, *, ax: Axes | None = None, lang: 
         ValueError: vectors that do not lie in the plane, no codes, or more than three.
     """
     check_lang(lang, ax)
-    e, rows = np.asarray(embedding, dtype=float), np.asarray(codes, dtype=float)
+    e, rows = as_numbers("embedding", embedding), as_numbers("codes", codes)
     if e.shape != (2,):
         raise ValueError(f"embedding must have shape (2,), got {e.shape}")
     if rows.ndim != 2 or rows.shape[1] != 2 or not 1 <= len(rows) <= 3:
@@ -106,7 +107,7 @@ def table_sum(x: Array, pe: Array, *, tokens: Sequence[str] | None = None, lang:
         ValueError: x and pe do not have one shape of two axes, or tokens not one name a row.
     """
     check_lang(lang)
-    embeddings, codes = np.asarray(x, dtype=float), np.asarray(pe, dtype=float)
+    embeddings, codes = as_numbers("x", x), as_numbers("pe", pe)
     if embeddings.ndim != 2 or codes.shape != embeddings.shape:
         raise ValueError(f"x and pe must have one shape (seq, dim), got {embeddings.shape} and {codes.shape}")
     names = _names(tokens, len(embeddings), "tokens")
@@ -146,7 +147,7 @@ def training_panels(
         ValueError: shapes that do not fit, no step or more than four, or not one name a token.
     """
     check_lang(lang)
-    tables = [np.asarray(table, dtype=float) for table in (embedding, codes)]
+    tables = [as_numbers("embedding", embedding), as_numbers("codes", codes)]
     if any(table.ndim != 3 for table in tables) or not 2 <= len(tables[0]) == len(tables[1]) <= 5:
         raise ValueError(
             "embedding and codes must have shape (steps + 1, rows, dim) with the same 1 to 4 steps, "
@@ -197,12 +198,12 @@ def read_back_curves(
             share in 0..1 for each width.
     """
     check_lang(lang, ax)
-    x = np.asarray(widths, dtype=float)
+    x = as_numbers("widths", widths)
     if x.ndim != 1 or len(x) < 2 or not (x[0] > 0 and (np.diff(x) > 0).all()):
         raise ValueError(f"widths must be at least two rising numbers, got {list(widths)}")
     if not 1 <= len(shares) <= len(COLORS):
         raise ValueError(f"shares must hold 1 to {len(COLORS)} readers, got {len(shares)}")
-    curves = {name: np.asarray(y, dtype=float) for name, y in shares.items()}
+    curves = {name: as_numbers("shares", y) for name, y in shares.items()}
     for name, y in curves.items():
         if y.shape != x.shape or not ((y >= 0) & (y <= 1)).all():
             raise ValueError(f"shares[{name!r}] must be {len(x)} numbers between 0 and 1, got {y}")

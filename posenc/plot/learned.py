@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from posenc._arrays import Array, check_integer
-from posenc.plot._style import COLORS, GREY, LINES, Lang, check_lang, new_figure, quiet, word
+from posenc.plot._style import COLORS, GREY, LINES, Lang, as_numbers, check_lang, new_figure, quiet, word
 
 __all__ = ["table_columns", "table_lengths"]
 
@@ -85,7 +85,7 @@ def table_columns(
 def _tables(tables: Mapping[str, Array], at_most: int) -> dict[str, np.ndarray]:
     if not 1 <= len(tables) <= at_most:
         raise ValueError(f"tables must hold 1 to {at_most} tables, got {len(tables)}")
-    shown = {label: np.asarray(table, dtype=float) for label, table in tables.items()}
+    shown = {label: as_numbers("tables", table) for label, table in tables.items()}
     for label, table in shown.items():
         if table.ndim != 2 or table.size == 0:
             raise ValueError(f"tables[{label!r}] must have shape (length, dim), got {table.shape}")

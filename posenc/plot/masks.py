@@ -20,6 +20,7 @@ from posenc.plot._style import (
     LINES,
     ORANGE,
     Lang,
+    as_numbers,
     check_lang,
     new_figure,
     quiet,
@@ -62,10 +63,10 @@ def attention_pair(
     """
     check_lang(lang)
     pads = np.asarray(padding_mask)
+    pair = as_numbers("weights", weights), as_numbers("masked_weights", masked_weights)
     figure, axes = new_figure(3.0, columns=2, sharey=True)
-    most = max(float(np.max(weights)), float(np.max(masked_weights)))
-    for ax, shown, title in zip(axes, (weights, masked_weights), ("no mask", "key mask"), strict=True):
-        shown = np.asarray(shown, dtype=float)
+    most = max(shown.max(initial=0) for shown in pair)
+    for ax, shown, title in zip(axes, pair, ("no mask", "key mask"), strict=True):
         n = len(pads)
         if shown.shape != (n, n):
             raise ValueError(f"weights must have shape {(n, n)}, like padding_mask, got {shown.shape}")
@@ -153,7 +154,7 @@ def leak_paths(
     if ax is None:
         _, (ax,) = new_figure(0.9 + 1.35 * len(layers))
     for k, layer in enumerate(layers):
-        weights = np.asarray(layer, dtype=float)
+        weights = as_numbers("layers", layer)
         if weights.shape != (n, n):
             raise ValueError(f"layers must have shape {(n, n)}, like padding_mask, got {weights.shape}")
         for (t, u), weight in np.ndenumerate(weights):
@@ -201,7 +202,7 @@ def loss_denominators(losses: Array, pad_losses: Array, *, ax: Axes | None = Non
     >>> ax = loss_denominators(np.array([2.0, 3.0]), np.array([5.0, 5.0]))
     """
     check_lang(lang, ax)
-    real, extra = np.asarray(losses, dtype=float), np.asarray(pad_losses, dtype=float)
+    real, extra = as_numbers("losses", losses), as_numbers("pad_losses", pad_losses)
     if real.ndim != 1 or extra.ndim != 1 or not len(real) or not len(extra):
         raise ValueError(f"losses and pad_losses must each have one axis, got {real.shape} and {extra.shape}")
     if ax is None:
@@ -289,7 +290,7 @@ def output_mask_bars(
     >>> ax = output_mask_bars({"mean": (0.6, 0.0)})
     """
     check_lang(lang, ax)
-    values = np.asarray(list(changes.values()), dtype=float)
+    values = as_numbers("changes", list(changes.values()))
     if values.shape != (len(changes), 2) or not len(changes) or not (values >= 0).all():
         raise ValueError(f"changes must hold pairs of numbers from 0 up, got {dict(changes)}")
     if ax is None:

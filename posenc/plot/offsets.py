@@ -19,6 +19,7 @@ from posenc.plot._style import (
     LINES,
     ORANGE,
     Lang,
+    as_numbers,
     check_lang,
     new_figure,
     quiet,
@@ -60,7 +61,7 @@ def shift_arrows(
     """
     check_lang(lang)
     half = check_even_dim(dim) // 2
-    t = np.asarray(positions, dtype=float)
+    t = as_numbers("positions", positions)
     if t.ndim != 1 or not 1 <= t.size <= 5:
         raise ValueError(f"positions must hold one to five positions, got shape {t.shape}")
     if not 1 <= len(pairs) <= 4:
@@ -173,7 +174,7 @@ def toeplitz_maps(scores: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
     check_lang(lang)
     if not 1 <= len(scores) <= 4:
         raise ValueError(f"scores must hold one to four labelled matrices, got {len(scores)}")
-    shown = {label: np.asarray(matrix, dtype=float) for label, matrix in scores.items()}
+    shown = {label: as_numbers("scores", matrix) for label, matrix in scores.items()}
     for label, matrix in shown.items():
         if matrix.ndim != 2 or matrix.size == 0:
             raise ValueError(f"scores[{label!r}] must have shape (n, m), got {matrix.shape}")
@@ -271,7 +272,7 @@ def shift_errors(
     check_lang(lang, ax)
     if not 1 <= len(errors) <= len(COLORS):
         raise ValueError(f"errors must hold one to {len(COLORS)} labelled vectors, got {len(errors)}")
-    shown = {label: np.asarray(error, dtype=float) for label, error in errors.items()}
+    shown = {label: as_numbers("errors", error) for label, error in errors.items()}
     for label, error in shown.items():
         if error.ndim != 1 or error.size == 0 or not (error >= 0).all():
             raise ValueError(f"errors[{label!r}] must be a vector of numbers of at least 0, got {error!r}")
