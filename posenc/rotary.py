@@ -232,7 +232,7 @@ def rotate_xpos(
     gamma: float = 0.4,
     center: float = 0.0,
 ) -> tuple[Array, Array]:
-    """Queries and keys with xPos: rotated, and shrunk and stretched so that scores fade with distance.
+    """Queries and keys with xPos: rotated, and scaled so that in a score far keys count less.
 
     q_t → R(t) q · ζ_i^((t − c)/s) and k_u → R(u) k · ζ_i^(−(u − c)/s) for pair i of m = dim/2, with
     ζ_i = (i/m + γ)/(1 + γ). In the score pair i gets the factor ζ_i^((t − u)/s), below 1 for t > u, wherever

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import importlib
 import os
+import warnings
 from typing import Any
 
 import pytest
 import torch
 
 from posenc import (
+    alibi_slopes,
     axial_frequencies,
     dynamic_ntk_frequencies,
     frequencies,
@@ -23,11 +25,14 @@ from posenc import (
     rotate,
     rotate_axes,
     rotate_xpos,
+    t5_bias,
+    t5_bucket,
     yarn_attention_factor,
     yarn_frequencies,
 )
+from posenc.attention import attention
 from posenc.masks import check_padding, masked_mean, positions_from_mask
-from posenc.nn import Rotary
+from posenc.nn import AlibiAttention, AlibiBias, Rotary, T5Bias
 
 
 def peer(name: str) -> Any:
@@ -177,6 +182,8 @@ def test_gpt_neox_is_half_and_partial() -> None:
 
 def test_gpt_j_is_interleaved() -> None:
     gptj = peer("transformers.models.gptj.modeling_gptj")
+    config = transformers.GPTJConfig()
+    assert (config.rotary_dim, config.n_embd // config.n_head) == (64, 256)
     sin, cos = gptj.create_sinusoidal_positions(50, 32).chunk(2, dim=-1)
     q, _ = queries(2, 50, 3, 32)
     close(rotate(q, torch.arange(50)[None, :, None]), gptj.apply_rotary_pos_emb(q, sin[None], cos[None]))
@@ -203,6 +210,14 @@ ROPE_TYPES: list[tuple[dict[str, Any], int | None, Any, float]] = [
          "truncate": False, "mscale": 1.0, "mscale_all_dim": 0.7}, None,
         yarn_frequencies(32, 40, original_length=1024, base=5e5, beta_fast=16, beta_slow=2, truncate=False),
         yarn_attention_factor(40, mscale=1.0, mscale_all_dim=0.7),
+    ),
+    *(  # the ramp would end, or start, outside the pairs
+        (
+            {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": n, "rope_theta": base},
+            None,
+            yarn_frequencies(32, 4, original_length=n, base=base), yarn_attention_factor(4),
+        )
+        for n, base in ((4096, 10.0), (128, 5e5))
     ),
     *(
         (
@@ -300,3 +315,120 @@ def test_axial_frequencies_of_rotary_embedding_torch() -> None:
     grid = torch.cartesian_prod(torch.arange(3), torch.arange(5))
     ours = rotate_axes(q.flatten(1, 2), grid, axial_frequencies(32, 2))
     close(ours.unflatten(1, (3, 5)), theirs.detach())
+
+
+# --- T5 -----------------------------------------------------------------------------------------------------
+
+
+def t5_attention(bidirectional: bool) -> Any:
+    """Its first self-attention layer, of an encoder or of a decoder."""
+    config = transformers.T5Config(d_model=24, d_kv=8, num_heads=3, dropout_rate=0.0)
+    config.is_decoder = not bidirectional
+    t5 = peer("transformers.models.t5.modeling_t5")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return t5.T5Attention(config, has_relative_attention_bias=True, layer_idx=0).eval()
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+@pytest.mark.parametrize(
+    ("num_buckets", "max_distance"), [(32, 128), (64, 128), (16, 20), (128, 800), (40, 333)]
+)
+def test_buckets_of_t5(bidirectional: bool, num_buckets: int, max_distance: int) -> None:
+    k = torch.arange(-10_000, 10_001)
+    sizes: dict[str, Any] = {"num_buckets": num_buckets, "max_distance": max_distance}
+    theirs = t5_attention(True)._relative_position_bucket(k, bidirectional, **sizes)
+    assert torch.equal(t5_bucket(k, bidirectional=bidirectional, **sizes), theirs)
+
+
+@pytest.mark.parametrize("bidirectional", [True, False])
+def test_bias_of_t5_with_its_checkpoint_and_while_decoding(bidirectional: bool) -> None:
+    theirs = t5_attention(bidirectional)
+    ours = T5Bias(3, bidirectional=bidirectional)
+    ours.load_state_dict(theirs.relative_attention_bias.state_dict())
+    assert torch.equal(ours(200), theirs.compute_bias(200, 200)[0])
+    assert torch.equal(ours(2, 150), theirs.compute_bias(2, 150, past_seen_tokens=148)[0])
+
+
+def test_t5_adds_its_bias_to_scores_that_are_not_scaled() -> None:
+    theirs, x = t5_attention(True), queries(1, 30, 24)[0]
+    expected = theirs(x)[0]
+    q, k, v = (m(x).unflatten(-1, (3, 8)).transpose(1, 2) for m in (theirs.q, theirs.k, theirs.v))
+    bias = t5_bias(theirs.relative_attention_bias.weight, 30)
+    output, _ = attention(q, k, v, bias=bias[None], scale=1.0)
+    close(theirs.o(output.transpose(1, 2).flatten(-2)), expected)
+
+
+# --- ALiBi --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("heads", [8, 12, 40])
+def test_bloom_adds_m_times_u(heads: int) -> None:
+    """Row by row the same but for a constant, m · t, that softmax does not see."""
+    bloom = peer("transformers.models.bloom.modeling_bloom")
+    theirs = bloom.build_alibi_tensor(torch.ones(1, 50), heads, torch.float32)
+    m, t = alibi_slopes(heads, like=theirs)[:, None, None], torch.arange(50.0)[:, None]
+    close(AlibiBias(heads, causal=False)(50).tril(), (theirs - m * t).float().tril())
+
+
+@pytest.mark.parametrize("heads", [8, 12, 40])
+def test_mpt_counts_from_the_last_key(heads: int) -> None:
+    theirs = peer("transformers.models.mpt.modeling_mpt").build_mpt_alibi_tensor(heads, 50)
+    close(AlibiBias(heads)(1, 50), theirs)
+
+
+@pytest.mark.parametrize("heads", [8, 12, 40])
+def test_x_transformers_is_symmetric(heads: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what it imports
+        package = peer("x_transformers.x_transformers")
+    theirs = package.AlibiPositionalBias(heads)
+    ours = AlibiBias(heads, causal=False)
+    close(ours(50), theirs(50, 50))
+    close(ours(3, 40), package.AlibiPositionalBias(heads)(3, 40))
+    t = torch.tensor([[0, 1, 2], [7, 8, 10]])
+    close(ours(t), theirs.forward_custom_pos(t))
+
+
+def test_attention_of_bloom() -> None:
+    bloom = peer("transformers.models.bloom.modeling_bloom")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        layer = bloom.BloomAttention(transformers.BloomConfig(hidden_size=48, n_head=6), layer_idx=0).eval()
+    x, _ = queries(2, 40, 48)
+    bias = bloom.build_alibi_tensor(torch.ones(2, 40), 6, torch.float32)
+    later = torch.full((40, 40), -torch.inf).triu(1)
+    theirs, _ = layer(x, torch.zeros_like(x), bias, later)
+    q, k, v = layer._reshape(layer.query_key_value(x))
+    close(layer.dense(AlibiAttention(6)(q, k, v).transpose(1, 2).flatten(-2)), theirs)
+
+
+def test_attention_of_mpt() -> None:
+    mpt = peer("transformers.models.mpt.modeling_mpt")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        layer = mpt.MptAttention(transformers.MptConfig(d_model=48, n_heads=6), layer_idx=0).eval()
+    x, _ = queries(2, 40, 48)
+    later = torch.ones(40, 40, dtype=torch.bool).triu(1)
+    theirs, _ = layer(x, mpt.build_mpt_alibi_tensor(6, 40), attention_mask=later)
+    q, k, v = (part.unflatten(-1, (6, 8)).transpose(1, 2) for part in layer.Wqkv(x).chunk(3, dim=-1))
+    close(layer.out_proj(AlibiAttention(6)(q, k, v).transpose(1, 2).flatten(-2)), theirs)
+
+
+def test_falcon_adds_its_bias_before_the_scale() -> None:
+    """So its slopes are the published ones over sqrt(d), and rounded to bfloat16 besides."""
+    falcon = peer("transformers.models.falcon.modeling_falcon")
+    sizes: dict[str, Any] = {"hidden_size": 128, "num_attention_heads": 8, "alibi": True}
+    config = transformers.FalconConfig(**sizes, multi_query=False, attn_implementation="eager")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        layer = falcon.FalconAttention(config, layer_idx=0).eval()
+    x, _ = queries(2, 40, 128)
+    bias = falcon.build_alibi_tensor(torch.ones(2, 40, dtype=torch.long), 8, torch.float32)
+    later = torch.full((2, 1, 40, 40), -torch.inf).triu(1)
+    with torch.random.fork_rng(devices=[]):
+        theirs = layer(x, bias, later)[0]
+    q, k, v = (part.transpose(1, 2) for part in layer._split_heads(layer.query_key_value(x)))
+    for slopes, same in ((alibi_slopes(8) / 4, True), (alibi_slopes(8), False)):
+        ours = layer.dense(AlibiAttention(8, slopes=slopes)(q, k, v).transpose(1, 2).flatten(-2))
+        assert torch.allclose(ours, theirs, rtol=0, atol=1e-5) == same

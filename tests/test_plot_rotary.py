@@ -13,6 +13,8 @@ from matplotlib.figure import Figure
 from posenc import frequencies, linear_frequencies, ntk_frequencies, plot
 from posenc.plot._style import WIDTH
 
+FLAT: Any = [1, 2]
+NESTED: Any = [[1, 2]]
 METHODS = {"linear": linear_frequencies(64, 8), "NTK": ntk_frequencies(64, 8)}
 
 PICTURES: dict[str, Callable[..., Any]] = {
@@ -63,7 +65,7 @@ def test_head_scores_are_cosines() -> None:
     ax = plot.head_scores([8], n=16)
     x, y = np.asarray(ax.lines[1].get_xydata()).T
     np.testing.assert_allclose(y, np.cos(2 * np.pi * x / 8), atol=1e-12)
-    np.testing.assert_allclose(ax.lines[2].get_xydata(), [[8 / 6, 0.5]])
+    np.testing.assert_allclose(np.asarray(ax.lines[2].get_xydata()), [[8 / 6, 0.5]])
 
 
 def test_period_comb_marks_every_multiple() -> None:
@@ -93,9 +95,9 @@ def test_frequency_ratios_show_what_is_slowed() -> None:
     ("call", "says"),
     [
         (lambda: plot.rotating_pairs([(1, 2)], 14), "dim must be at most 12"),
-        (lambda: plot.rotating_pairs([1, 2], 4), r"places must hold one to four pairs \(t, u\)"),
+        (lambda: plot.rotating_pairs(FLAT, 4), r"places must hold one to four pairs \(t, u\)"),
         (lambda: plot.head_scores([1] * 7), "wavelengths must be one a head, at most 6"),
-        (lambda: plot.head_scores([[1, 2]]), "wavelengths must be one a head"),
+        (lambda: plot.head_scores(NESTED), "wavelengths must be one a head"),
         (lambda: plot.period_comb(0, 5), "period must be finite and above 0"),
         (lambda: plot.period_comb(3, 5, n=4), "n must be at least 6"),
         (lambda: plot.score_decay(4, n=1), "n must be at least 2"),

@@ -169,7 +169,7 @@ def period_comb(
 
 
 def score_decay(
-    dim: int, *, n: int = 200, samples: int = 2000, seed: int = 0, base: float = 10000.0, lang: Lang = "en"
+    dim: int, *, n: int = 200, samples: int = 500, seed: int = 0, base: float = 10000.0, lang: Lang = "en"
 ) -> Figure:
     """Mean score by offset, with a band of one standard deviation: query equal to its key, and independent of
     it.
