@@ -258,3 +258,13 @@ def test_errors_name_the_argument(call: Any, error: type[Exception], says: str) 
 def test_repr() -> None:
     assert repr(Rotary(8, rotary_dim=6)) == "Rotary(dim=8, max_len=8192, layout='interleaved', rotary_dim=6)"
     assert repr(HEADS) == "Rotary(dim=8, max_len=8192, layout='interleaved', heads=3)"
+
+
+def test_a_real_layer_goes_to_meta_and_is_not_emptied() -> None:
+    layer = Rotary(8, max_len=5)
+    table = layer.table.clone()
+    layer.to_empty(device="cpu")
+    assert torch.equal(layer.table, table)
+    assert layer.to("meta").table.is_meta
+    layer.to_empty(device="cpu")
+    assert torch.equal(layer.table, table)

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import torch
 from array_api_compat import torch as xp
-from torch import Tensor, nn
+from torch import Tensor
 
 from posenc import _rotation
 from posenc._arrays import Array, check_integer
 from posenc._rotation import Layout
+from posenc.nn._table import FixedTable, wide
 
 __all__ = ["Rotary"]
 
 
-class Rotary(nn.Module):
+class Rotary(FixedTable):
     """Turns queries and keys by their positions, before their dot product.
 
     forward(q, k) = R(offset) q, R(offset + 1) q, ... and the same for k: `posenc.rotate` with a table of
@@ -78,7 +76,7 @@ class Rotary(nn.Module):
         # Not a buffer: float64 whatever is done to the module, even for a device that has no float64.
         self.frequencies = freqs.detach().cpu() if isinstance(freqs, Tensor) else torch.from_numpy(freqs)
         self.heads = len(self.frequencies) if self.frequencies.ndim == 2 else None
-        self.register_buffer("table", self._make_table(), persistent=False)
+        self._register_table()
 
     def forward(
         self, q: Tensor, k: Tensor, *, offset: int = 0, positions: Tensor | None = None
@@ -129,7 +127,7 @@ class Rotary(nn.Module):
         """Cosines and sines of the tokens of q."""
         seq = q.shape[-2]
         if positions is not None:
-            return self._compute(_check_positions(positions, q, offset), _wide(q))
+            return self._compute(_check_positions(positions, q, offset), wide(q))
         if offset < 0 or offset + seq > self.max_len:
             raise ValueError(
                 f"positions {offset}..{offset + seq - 1} must lie in 0..{self.max_len - 1}: "
@@ -148,20 +146,6 @@ class Rotary(nn.Module):
 
     def _make_table(self) -> Tensor:
         return self._compute(torch.arange(self.max_len), torch.float32)
-
-    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> Rotary:
-        """Follow the module to another device, but never into another precision."""
-        before = self.table
-        super()._apply(fn, recurse)
-        after = self.table
-        if after.dtype != torch.float32 or before.is_meta != after.is_meta:
-            # Cast, or materialised from the meta device with nothing in it: make it anew.
-            self.table = torch.empty_like(before) if after.is_meta else self._make_table().to(after.device)
-        return self
-
-
-def _wide(x: Tensor) -> torch.dtype:
-    return torch.float64 if x.dtype == torch.float64 else torch.float32
 
 
 def _check_positions(positions: Tensor, q: Tensor, offset: int) -> Tensor:

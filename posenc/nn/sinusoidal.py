@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,12 +9,13 @@ from torch import Tensor, nn
 
 from posenc._arrays import check_base, check_even_dim, check_integer
 from posenc.nn._inputs import add, check_embeddings, check_offset, check_positions
+from posenc.nn._table import FixedTable, wide
 from posenc.sinusoidal import sinusoidal_encoding
 
 __all__ = ["SinusoidalEncoding"]
 
 
-class SinusoidalEncoding(nn.Module):
+class SinusoidalEncoding(FixedTable):
     """Adds the sinusoidal encoding to its input, then applies dropout.
 
     forward(x) = dropout(x + PE(offset), ..., PE(offset + seq − 1)).
@@ -49,15 +49,13 @@ class SinusoidalEncoding(nn.Module):
     Source: Vaswani et al. (2017), sections 3.5 and 5.4.
     """
 
-    table: Tensor
-
     def __init__(self, dim: int, max_len: int = 5000, *, dropout: float = 0.1, base: float = 10000.0) -> None:
         super().__init__()
         self.dim = check_even_dim(dim)
         self.max_len = check_integer("max_len", max_len, minimum=1)
         self.base = check_base(base)
         self.dropout = nn.Dropout(dropout)
-        self.register_buffer("table", self._make_table(), persistent=False)
+        self._register_table()
         self.register_load_state_dict_pre_hook(_drop_saved_table)
 
     def forward(self, x: Tensor, *, offset: int = 0, positions: Tensor | None = None) -> Tensor:
@@ -74,7 +72,7 @@ class SinusoidalEncoding(nn.Module):
         seq = x.shape[-2]
         if positions is not None:
             check_positions(positions, x, offset)
-            return self._add(x, sinusoidal_encoding(positions, self.dim, base=self.base, dtype=_wide(x)))
+            return self._add(x, sinusoidal_encoding(positions, self.dim, base=self.base, dtype=wide(x)))
         check_offset(offset)
         if offset < 0 or offset + seq > self.max_len:
             raise ValueError(
@@ -94,21 +92,6 @@ class SinusoidalEncoding(nn.Module):
 
     def _make_table(self) -> Tensor:
         return sinusoidal_encoding(self.max_len, self.dim, base=self.base, dtype=torch.float32)
-
-    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> SinusoidalEncoding:
-        """Follow the module to another device, but never into another precision."""
-        before = self.table
-        super()._apply(fn, recurse)
-        after = self.table
-        if after is not before:
-            # Only its device counts: the numbers may be cast by now, or be what `to_empty` found in memory.
-            source = self._make_table() if before.is_meta and not after.is_meta else before
-            self.table = source.to(after.device)
-        return self
-
-
-def _wide(x: Tensor) -> torch.dtype:
-    return torch.float64 if x.dtype == torch.float64 else torch.float32
 
 
 def _drop_saved_table(module: SinusoidalEncoding, state: dict[str, Tensor], prefix: str, *_: Any) -> None:
