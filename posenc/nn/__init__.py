@@ -1,11 +1,14 @@
 """The encodings as torch layers: thin over the formulas of `posenc`. Needs torch (`posenc[torch]`)."""
 
+from posenc.nn.alibi import AlibiAttention, AlibiBias
 from posenc.nn.learned import LearnedEncoding
 from posenc.nn.relative import FireBias, KerpleBias, RelativeBias, ShawAttention, T5Bias
 from posenc.nn.rotary import Rotary
 from posenc.nn.sinusoidal import SinusoidalEncoding
 
 __all__ = [
+    "AlibiAttention",
+    "AlibiBias",
     "FireBias",
     "KerpleBias",
     "LearnedEncoding",

@@ -110,18 +110,19 @@ for name, scores in [("q = k", same), ("q ≠ k", other)]:
 # `posenc.offset_query` 把键转一下，变成专找某个偏移的查询。**预测：**往回 3 位和往回 300 位，哪个更容易正中？头宽一些，会更好吗？
 
 # %%
-print("  d  offset  hit  margin")
+print("  d  offset   hit  margin  runner-up")
 for d in [8, 32, 128]:
     key = np.ones(d) / np.sqrt(d)
     for offset in [-3, -300]:
         u = np.arange(1001)
         q_t = posenc.rotate(posenc.offset_query(key, offset), [800])[0]
         scores = posenc.rotate(key, u) @ q_t
-        top = np.sort(scores)[::-1]
-        print(f"{d:3d}  {offset:6d}  {u[scores.argmax()] - 800:4d}  {top[0] - top[1]:.4f}")
+        second, first = np.argsort(scores)[-2:]
+        margin, away = scores[first] - scores[second], abs(second - first)
+        print(f"{d:3d}  {offset:6d}  {first - 800:4d}  {margin:.4f}  {away:3d} away")
 
 # %% [markdown]
-# 两个都正中，领先的幅度也一样：远的并不比近的难。头宽了也没有更好。领先多少，看的是差一步要付出什么，而感觉得到一步之差的只有快的频率对；宽的头快的多些，慢的也多些。
+# 两个都正中，领先的幅度也一样：远的并不比近的难。头宽了也没有更好。宽 32 和 128 时，第二名就是邻居，领先多少，看的是差一步要付出什么。感觉得到一步之差的只有快的频率对；宽的头快的多些，慢的也多些。宽 8 时，邻居不是对手，第二名在 63 位之外：在那里，最快的一对几乎正好转了十圈，第二对几乎正好一圈，都差不多回到了原处。
 #
 # **动手：**给两个函数都加上 `base=500000.0`，这是 Llama 3 的底数。领先的幅度变成多少？底数大了，谁来付账？
 
@@ -150,12 +151,12 @@ fig.colorbar(image, ax=axes, shrink=0.8);
 #
 # 只有对角线是对的，那里 $t = u$，谁也没有相对谁转动。离它越远误差越大，很快就和分数一样大。
 #
-# **动手：**在第二行之前用 `posenc.interleaved_to_half` 转换 `q` 和 `k`，看误差消失。然后只转换 `q` 试试。
+# **动手：**在 `right` 和 `wrong` 两行之间，用 `posenc.interleaved_to_half` 转换 `q` 和 `k`，看误差消失。然后只转换 `q` 试试。
 
 # %% [markdown]
 # ## 把上下文拉长 {#stretch}
 #
-# 一个头训练到 $L = 512$，现在要读 4096 个词元。下面的曲线是 $q = k$ 时的平均分数 $\sum_i \cos \omega_i k$：一条用原来的频率，两条用拉长到 8 倍的两种办法。**预测：**哪一种不改变偏移 0 附近的曲线？
+# 一个头训练到 $L = 512$，现在要读 4096 个词元。下面的曲线是 $q = k$、箭头长度都为 1 时的分数 $\sum_i \cos \omega_i (u - t)$：一条用原来的频率，两条用拉长到 8 倍的两种办法。**预测：**哪一种不改变偏移 0 附近的曲线？
 
 # %%
 d, length, factor = 64, 512, 8
@@ -168,17 +169,17 @@ unit = np.tile([1.0, 0.0], d // 2)
 
 fig, axes = plt.subplots(1, 2, figsize=(4.8, 2.8), sharey=True)
 for name, omega in methods.items():
-    for ax, k in zip(axes, [np.arange(16), np.arange(0, 4096, 16)]):
-        ax.plot(k, posenc.rotate(unit, k, frequencies=omega) @ unit, label=name)
+    for ax, n in zip(axes, [np.arange(16), np.arange(0, 4096, 16)]):
+        ax.plot(n, posenc.rotate(unit, n, frequencies=omega) @ unit, label=name)
     one, far = posenc.rotate(unit, [1, 4095], frequencies=omega) @ unit
-    print(f"{name:>4}: k = 1 {one:6.2f}   k = 4095 {far:6.2f}")
-axes[0].set(xlabel="k", title="0 … 15")
-axes[1].set(xlabel="k", title="0 … 4095")
+    print(f"{name:>4}: u − t = 1 {one:6.2f}   u − t = 4095 {far:6.2f}")
+axes[0].set(xlabel="u − t", title="0 … 15")
+axes[1].set(xlabel="u − t", title="0 … 4095")
 axes[1].axvline(length, color="#767676", linestyle="-", linewidth=1)
 axes[0].legend();
 
 # %% [markdown]
-# 图：相同向量的平均分数随偏移的变化，近处与远处，三组频率。灰线是训练长度。
+# 图：查询与键相同时，分数随偏移的变化：近处与远处，三组频率。灰线是训练长度。
 # 说明：左图是偏移 0 到 15：原来的曲线和 YaRN 的靠在一起，很快下降；ω/8 的曲线贴着顶端，几乎是平的。右图到 4095：原来的曲线落得最低，另外两条高一些。
 #
 # 线性插值把相邻的位置弄模糊了：现在一步只当八分之一步用。YaRN 不动快的频率对，相邻位置靠它们分辨；只放慢那些会转到训练时没去过的地方的。
@@ -189,7 +190,7 @@ axes[0].legend();
 # ## 记住什么 {#take-away}
 #
 # - 每一对数是一根箭头，位置让它转。分数看的是两根箭头相对转了多少。
-# - 旋转之前，什么权重都行；旋转之后，什么权重都不行。
+# - 旋转之前，什么权重都行；旋转之后，几乎什么权重都不行。
 # - 一个头可以偏爱任何偏移。随距离衰减不是定律。
 # - 两种配对，同一个旋转：要么转换，要么得到和分数一样大的误差。
 # - 上下文变长，就是重新选频率，每一种选法都要舍掉些什么。

@@ -1,0 +1,244 @@
+"""Attention with linear biases (ALiBi) as layers: the bias, and causal attention that does without it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from array_api_compat import torch as xp
+from torch import Tensor, nn
+from torch.nn import functional
+
+from posenc import _alibi
+from posenc._arrays import Array, check_integer
+from posenc.alibi import alibi_slopes
+
+__all__ = ["AlibiAttention", "AlibiBias"]
+
+
+class _Slopes(nn.Module):
+    """Fixed slopes, in float64 whatever is done to the module: not trained, not saved, not cast."""
+
+    slopes: Tensor
+
+    def __init__(self, heads: int, slopes: Array | None) -> None:
+        super().__init__()
+        self.heads = check_integer("heads", heads, minimum=1)
+        given = alibi_slopes(self.heads) if slopes is None else _alibi.check_slopes(slopes)[1]
+        if given.shape != (self.heads,):
+            raise ValueError(f"slopes must have shape ({self.heads},), got {tuple(given.shape)}")
+        # Kept as numbers too: a buffer may come back from the meta device with nothing in it.
+        self._numbers = [float(m) for m in given]
+        self.register_buffer("slopes", self._make_slopes(), persistent=False)
+
+    def _make_slopes(self) -> Tensor:
+        return torch.tensor(self._numbers, dtype=torch.float64)
+
+    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> _Slopes:
+        """Follow the module to another device, but never into another precision."""
+        before = self.slopes
+        super()._apply(fn, recurse)
+        after = self.slopes
+        if after is not before:
+            # Only its device counts: the numbers may be cast by now, or be what `to_empty` found in memory.
+            source = self._make_slopes() if before.is_meta and not after.is_meta else before
+            self.slopes = source.to(after.device)
+        return self
+
+
+class AlibiBias(_Slopes):
+    """The bias of ALiBi: minus the slope of the head times the distance, and −inf for later keys.
+
+    forward(n) = −m_h · (t − u), `posenc.alibi_bias` with `posenc.alibi_slopes(heads)`.
+
+    Nothing in it is trained, saved or cast. It makes heads · n_q · n_k numbers: `AlibiAttention` needs none.
+
+    Args:
+        heads: number of heads.
+        causal: whether later keys are forbidden. If not, the bias is −m_h · |t − u|, which cannot see the
+            direction: a sentence and its reversal look alike.
+        slopes: m_h, at least 0, shape (heads,), instead of the published ones; such as the part of
+            alibi_slopes(32) that belongs to the 8 heads of one device.
+
+    Shapes:
+        Result: (heads, n_q, n_k), for scores (batch, heads, n_q, n_k).
+
+    Raises:
+        TypeError, ValueError: heads or slopes as in `posenc.alibi_bias`, positions likewise.
+
+    >>> bias = AlibiBias(heads=8)
+    >>> bias(3)[0]
+    tensor([[ 0.0000,    -inf,    -inf],
+            [-0.5000,  0.0000,    -inf],
+            [-1.0000, -0.5000,  0.0000]])
+    >>> torch.equal(bias(1, 100), bias(100)[:, -1:])
+    True
+
+    Source: Press, Smith, Lewis (2022), section 3. https://arxiv.org/abs/2108.12409
+    """
+
+    def __init__(self, heads: int, *, causal: bool = True, slopes: Array | None = None) -> None:
+        super().__init__(heads, slopes)
+        self.causal = causal
+
+    def forward(
+        self,
+        query_positions: int | Tensor,
+        key_positions: int | Tensor | None = None,
+        *,
+        dtype: torch.dtype = torch.float32,
+    ) -> Tensor:
+        """The bias.
+
+        Args:
+            query_positions: how many queries; they are the last of the keys, so `layer(1, t + 1)` is the row
+                of the token at t, bit for bit. Or a tensor of positions (n_q,) or (batch, n_q).
+            key_positions: how many keys, or a tensor (n_k,) or (batch, n_k). If None, the queries.
+            dtype: of the result, which is computed in float64 and rounded once. bfloat16 will do: it is
+                inexact only where the bias is large.
+        """
+        return _alibi.make_bias(self.slopes, query_positions, key_positions, self.causal, dtype, xp)
+
+    def extra_repr(self) -> str:
+        return f"heads={self.heads}, causal={self.causal}"
+
+
+class AlibiAttention(_Slopes):
+    """Causal attention with linear biases, by torch's fast kernels and without a bias.
+
+    forward(q, k, v) = softmax(q kᵀ / sqrt(d) − m_h · (t − u)) v over the keys u ≤ t.
+
+    The bias goes into a few more columns of queries and keys (`posenc.add_alibi_columns`), so that memory
+    grows with the length and not with its square. One query alone, as in decoding, gets its row of the bias.
+    In float16 and bfloat16 the columns are split so that positions keep the precision of float32.
+
+    Nothing in it is trained, saved or cast, and it holds no projections: it takes the place of
+    torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).
+
+    Args:
+        heads: number of heads of the queries.
+        slopes: as in `AlibiBias`.
+
+    Shapes:
+        query: (batch, heads, n_q, d); the queries are the last of the keys.
+        key: (batch, key heads, n_k, d). key heads divides heads (grouped queries).
+        value: (batch, key heads, n_k, d_v).
+        Result: (batch, heads, n_q, d_v), in the dtype of query.
+
+    Raises:
+        TypeError: query, key or value is not a floating tensor, they differ in dtype, or mask is not bool.
+        ValueError: shapes that do not fit, or more queries than keys.
+
+    >>> attention = AlibiAttention(heads=8)
+    >>> q, k, v = torch.randn(3, 2, 8, 100, 64)
+    >>> full = attention(q, k, v)
+    >>> step = attention(q[:, :, -1:], k, v)
+    >>> torch.allclose(step, full[:, :, -1:], atol=1e-5)
+    True
+
+    Source: Press, Smith, Lewis (2022), section 3. https://arxiv.org/abs/2108.12409
+    """
+
+    def __init__(self, heads: int, *, slopes: Array | None = None) -> None:
+        super().__init__(heads, slopes)
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None) -> Tensor:
+        """Attention.
+
+        Args:
+            query, key, value: as above. In decoding key and value are the whole cache.
+            mask: bool, True where a query must not see a key, besides the later keys: (n_q, n_k), or four
+                axes (batch, heads, n_q, n_k), each of full length or 1. A key-padding mask (batch, n_k) is
+                passed as mask[:, None, None, :]. A query without any key gets 0.
+        """
+        self._check(query, key, value)
+        self._check_range(query, key)
+        n_query, n_key = query.shape[-2], key.shape[-2]
+        options: dict[str, Any] = {"scale": 1 / math.sqrt(query.shape[-1])}
+        if key.shape[1] != self.heads:
+            options["enable_gqa"] = True
+        if mask is not None:
+            _check_mask(mask, (*query.shape[:-1], n_key))
+        places = torch.arange(n_key, device=query.device)
+        if n_query == 1:
+            # Widening the whole cache for one query would cost more than the row.
+            row = _alibi.make_bias(self.slopes, places[-1:], places, True, query.dtype, xp)[None]
+            options["attn_mask"] = row if mask is None else row.masked_fill(mask, -math.inf)
+            return functional.scaled_dot_product_attention(query, key, value, **options)
+        if mask is None and n_query == n_key:
+            options["is_causal"] = True
+        else:
+            later = places > places[n_key - n_query :, None]
+            options["attn_mask"] = ~(later if mask is None else later | mask)
+        wide_query, wide_key, wide_value = self._widen(query, key, value, places, options["scale"])
+        output = functional.scaled_dot_product_attention(wide_query, wide_key, wide_value, **options)
+        return output[..., : value.shape[-1]]
+
+    def extra_repr(self) -> str:
+        return f"heads={self.heads}"
+
+    def _widen(
+        self, query: Tensor, key: Tensor, value: Tensor, places: Tensor, scale: float
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """All three of one width, a multiple of 8: torch has no fast kernel for anything else."""
+        needed = max(query.shape[-1] + _alibi.column_count(query.dtype, xp), value.shape[-1])
+        width = -(-needed // 8) * 8
+        u = (places - len(places) // 2).double()
+        wide_query, wide_key = _alibi.widen(query, key, self.slopes / scale, u, width, xp)
+        return wide_query, wide_key, functional.pad(value, (0, width - value.shape[-1]))
+
+    def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            if not isinstance(x, Tensor) or not x.is_floating_point():
+                kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
+                raise TypeError(f"{name} must be a floating tensor, got {kind}")
+            if x.dtype != query.dtype:
+                raise TypeError(f"{name} must have the dtype of query, {query.dtype}, got {x.dtype}")
+            if x.ndim != 4:
+                raise ValueError(
+                    f"{name} must have shape (batch, heads, length, width), got {tuple(x.shape)}"
+                )
+        batch, heads, n_query, dim = query.shape
+        if heads != self.heads:
+            raise ValueError(
+                f"query must have shape (batch, {self.heads}, n_q, d), got {tuple(query.shape)}; "
+                "transpose (batch, n_q, heads, d)"
+            )
+        key_heads, n_key = key.shape[1:3]
+        if key.shape != (batch, key_heads, n_key, dim) or key_heads == 0 or heads % key_heads:
+            raise ValueError(
+                f"key must have shape ({batch}, key heads, n_k, {dim}), key heads dividing {heads}, "
+                f"got {tuple(key.shape)}"
+            )
+        if value.shape[:-1] != key.shape[:-1]:
+            raise ValueError(
+                f"value must have shape ({batch}, {key_heads}, {n_key}, d_v), got {tuple(value.shape)}"
+            )
+        if n_query > n_key:
+            raise ValueError(f"query must have at most as many tokens as key, {n_key}, got {n_query}")
+
+    def _check_range(self, query: Tensor, key: Tensor) -> None:
+        """What goes into the columns must not be too large for the dtype, which float16 soon is."""
+        most = torch.finfo(query.dtype).max
+        largest = max(key.shape[-2] / 2, max(self._numbers) * math.sqrt(query.shape[-1]))
+        if largest > most:
+            raise ValueError(
+                f"query and key must be float32 or bfloat16 for {key.shape[-2]} keys and slopes up to "
+                f"{max(self._numbers):g}, got {query.dtype}, which ends at {most:g}"
+            )
+
+
+def _check_mask(mask: Tensor, scores: tuple[int, ...]) -> None:
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
+        kind = mask.dtype if isinstance(mask, Tensor) else type(mask).__name__
+        raise TypeError(f"mask must be a bool tensor, got {kind}")
+    shape = tuple(mask.shape)
+    # Two axes are (n_q, n_k) and nothing else: a key-padding mask (batch, n_k) must not slip through.
+    if shape != scores[-2:] and not (
+        len(shape) == 4 and all(a in (1, b) for a, b in zip(shape, scores, strict=True))
+    ):
+        raise ValueError(
+            f"mask must have shape {scores[-2:]} or four axes that are 1 or those of {scores}, got {shape}"
+        )
