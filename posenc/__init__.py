@@ -5,171 +5,26 @@ Formulas live here and need an array library only. Layers are in `posenc.nn` (to
 The function `attention` is in the module of its name: `from posenc.attention import attention`.
 """
 
-from posenc import (
-    addition,
-    attention,
-    learned,
-    locality,
-    masks,
-    naive,
-    offsets,
-    order,
-    relative,
-    relative_vectors,
-    rotary,
-    rotary_axes,
-    rotary_scaling,
-    sinusoidal,
-)
-from posenc.addition import add_positions, concat_positions
-from posenc.learned import interpolate_table, learned_encoding
-from posenc.locality import (
-    LocalityProfile,
-    gaussian_weights,
-    gram_condition,
-    locality_profile,
-    rbf_centers,
-    rbf_encoding,
-    rbf_kernel,
-    total_variation,
-)
-from posenc.masks import causal_mask
-from posenc.naive import argmax_positions, integer_encoding, one_hot_encoding
-from posenc.offsets import (
-    alias_offsets,
-    cosine_only_encoding,
-    min_code_distance,
-    offset_head,
-    offset_share,
-    positional_scores,
-    relative_kernel,
-    shift_matrix,
-    sine_only_encoding,
-    split_block,
-    toeplitz_spread,
-)
-from posenc.order import equivariance_error, invariance_error, same_bag
-from posenc.relative import (
-    fire_bias,
-    fire_distance,
-    kerple_bias,
-    relative_bias,
-    relative_offsets,
-    t5_bias,
-    t5_bucket,
-    toeplitz_bias,
-)
-from posenc.relative_vectors import shaw_attention, shaw_scores, shaw_values
-from posenc.rotary import (
-    find_period,
-    half_to_interleaved,
-    head_frequencies,
-    interleaved_to_half,
-    offset_query,
-    rotary_matrix,
-    rotate,
-    rotate_xpos,
-)
-from posenc.rotary_axes import axial_frequencies, mrope_coordinates, mrope_frequencies, rotate_axes
-from posenc.rotary_scaling import (
-    dynamic_ntk_frequencies,
-    linear_frequencies,
-    llama3_frequencies,
-    longrope_attention_factor,
-    longrope_frequencies,
-    ntk_frequencies,
-    proportional_frequencies,
-    yarn_attention_factor,
-    yarn_frequencies,
-)
-from posenc.sinusoidal import (
-    code_distance,
-    decode_position,
-    frequencies,
-    sinusoidal_encoding,
-    wavelengths,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
-    "LocalityProfile",
-    "add_positions",
-    "addition",
-    "alias_offsets",
-    "argmax_positions",
-    "attention",
-    "axial_frequencies",
-    "causal_mask",
-    "code_distance",
-    "concat_positions",
-    "cosine_only_encoding",
-    "decode_position",
-    "dynamic_ntk_frequencies",
-    "equivariance_error",
-    "find_period",
-    "fire_bias",
-    "fire_distance",
-    "frequencies",
-    "gaussian_weights",
-    "gram_condition",
-    "half_to_interleaved",
-    "head_frequencies",
-    "integer_encoding",
-    "interleaved_to_half",
-    "interpolate_table",
-    "invariance_error",
-    "kerple_bias",
-    "learned",
-    "learned_encoding",
-    "linear_frequencies",
-    "llama3_frequencies",
-    "locality",
-    "locality_profile",
-    "longrope_attention_factor",
-    "longrope_frequencies",
-    "masks",
-    "min_code_distance",
-    "mrope_coordinates",
-    "mrope_frequencies",
-    "naive",
-    "ntk_frequencies",
-    "offset_head",
-    "offset_query",
-    "offset_share",
-    "offsets",
-    "one_hot_encoding",
-    "order",
-    "positional_scores",
-    "proportional_frequencies",
-    "rbf_centers",
-    "rbf_encoding",
-    "rbf_kernel",
-    "relative",
-    "relative_bias",
-    "relative_kernel",
-    "relative_offsets",
-    "relative_vectors",
-    "rotary",
-    "rotary_axes",
-    "rotary_matrix",
-    "rotary_scaling",
-    "rotate",
-    "rotate_axes",
-    "rotate_xpos",
-    "same_bag",
-    "shaw_attention",
-    "shaw_scores",
-    "shaw_values",
-    "shift_matrix",
-    "sine_only_encoding",
-    "sinusoidal",
-    "sinusoidal_encoding",
-    "split_block",
-    "t5_bias",
-    "t5_bucket",
-    "toeplitz_bias",
-    "toeplitz_spread",
-    "total_variation",
-    "wavelengths",
-    "yarn_attention_factor",
-    "yarn_frequencies",
-]
+if TYPE_CHECKING:
+    from posenc._public import *  # noqa: F403
+
+# These need torch or matplotlib, so nothing imports them but who asks for them.
+_ON_REQUEST = ("experiments", "nn", "plot")
+
+
+def __getattr__(name: str) -> Any:
+    """What `posenc._public` holds, imported at the first question: `import posenc` costs little."""
+    if name in _ON_REQUEST:
+        return import_module(f"posenc.{name}")
+    if not name.startswith("_") or name == "__all__":
+        public = import_module("posenc._public")
+        if hasattr(public, name):
+            return getattr(public, name)
+    raise AttributeError(f"module 'posenc' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__getattr__("__all__"), *_ON_REQUEST])

@@ -125,8 +125,8 @@ def rbf_kernel(offsets: int | Array, sigma: float, *, spacing: float = 1.0) -> A
 
     φ(t) · φ(u) = σ√π/Δc · exp(−(u − t)² / (4σ²)), a Gaussian of width σ√2.
 
-    Exact where centres are dense. With a spacing Δc it is off by about 2·exp(−(πσ/Δc)²) of its height at most:
-    by 1e-4 for Δc = σ, by nothing that float64 can see from Δc = σ/2 down.
+    Exact where centres are dense. A spacing Δc puts it off by up to 2·exp(−(πσ/Δc)²) of its height: by 1e-4
+    for Δc = σ, by nothing that float64 can see from Δc = σ/2 down.
 
     Args:
         offsets: an integer n, meaning 0, 1, ..., n − 1, or an array of offsets of any shape, in positions.

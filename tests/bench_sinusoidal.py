@@ -41,6 +41,8 @@ def main() -> None:
                 lambda: sinusoidal_encoding(5000, 512, dtype=torch.float32), lambda: common_recipe(5000, 512),
                 50),
             Row("import posenc", "import numpy", 1.3, python("import posenc"), python("import numpy"), 20),
+            Row("... and its first function", "import numpy", 1.5,
+                python("from posenc import frequencies"), python("import numpy"), 20),
         ]
     )  # fmt: skip
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from array_api_compat import torch as xp
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from posenc import _alibi
 from posenc._arrays import Array, check_integer
 from posenc.alibi import alibi_slopes
+from posenc.nn._table import FixedTable
 
 __all__ = ["AlibiAttention", "AlibiBias"]
 
 
-class _Slopes(nn.Module):
-    """Fixed slopes, in float64 whatever is done to the module: not trained, not saved, not cast."""
-
-    slopes: Tensor
+class _Slopes(FixedTable):
+    """A layer whose table holds the slope of each head, in float64: a bias is rounded only once."""
 
     def __init__(self, heads: int, slopes: Array | None) -> None:
         super().__init__()
@@ -29,23 +27,17 @@ class _Slopes(nn.Module):
         given = alibi_slopes(self.heads) if slopes is None else _alibi.check_slopes(slopes)[1]
         if given.shape != (self.heads,):
             raise ValueError(f"slopes must have shape ({self.heads},), got {tuple(given.shape)}")
-        # Kept as numbers too: a buffer may come back from the meta device with nothing in it.
+        # Kept as numbers too: the table may come back from the meta device with nothing in it.
         self._numbers = [float(m) for m in given]
-        self.register_buffer("slopes", self._make_slopes(), persistent=False)
+        self._register_table()
 
-    def _make_slopes(self) -> Tensor:
+    @property
+    def slopes(self) -> Tensor:
+        """The slope of each head, float64, shape (heads,)."""
+        return self.table
+
+    def _make_table(self) -> Tensor:
         return torch.tensor(self._numbers, dtype=torch.float64)
-
-    def _apply(self, fn: Callable[..., Any], recurse: bool = True) -> _Slopes:
-        """Follow the module to another device, but never into another precision."""
-        before = self.slopes
-        super()._apply(fn, recurse)
-        after = self.slopes
-        if after is not before:
-            # Only its device counts: the numbers may be cast by now, or be what `to_empty` found in memory.
-            source = self._make_slopes() if before.is_meta and not after.is_meta else before
-            self.slopes = source.to(after.device)
-        return self
 
 
 class AlibiBias(_Slopes):

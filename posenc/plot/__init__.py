@@ -6,8 +6,10 @@ font to `rcParams["font.family"]`.
 """
 
 from posenc.plot.addition import read_back_curves, table_sum, training_panels, vector_sum
+from posenc.plot.alibi import alibi_maps, alibi_rows, alibi_weights, weight_curves
 from posenc.plot.attention import attention_map
 from posenc.plot.learned import table_columns, table_lengths
+from posenc.plot.locality import attention_blurs, locality_curves, rbf_bumps
 from posenc.plot.masks import (
     attention_pair,
     leak_curves,
@@ -26,6 +28,7 @@ from posenc.plot.offsets import (
     toeplitz_maps,
 )
 from posenc.plot.order import loss_curves, order_blindness
+from posenc.plot.relative import bias_curves, bucket_staircase
 from posenc.plot.rotary import (
     frequency_ratios,
     head_scores,
@@ -43,8 +46,14 @@ from posenc.plot.sinusoidal import (
 )
 
 __all__ = [
+    "alibi_maps",
+    "alibi_rows",
+    "alibi_weights",
+    "attention_blurs",
     "attention_map",
     "attention_pair",
+    "bias_curves",
+    "bucket_staircase",
     "clock_hands",
     "code_distances",
     "distance_profiles",
@@ -55,6 +64,7 @@ __all__ = [
     "kernel_curves",
     "leak_curves",
     "leak_paths",
+    "locality_curves",
     "loss_curves",
     "loss_denominators",
     "mask_maps",
@@ -64,6 +74,7 @@ __all__ = [
     "output_mask_bars",
     "padding_sides",
     "period_comb",
+    "rbf_bumps",
     "read_back_curves",
     "rotating_pairs",
     "score_curves",
@@ -79,4 +90,5 @@ __all__ = [
     "vector_sum",
     "waveforms",
     "wavelength_ladder",
+    "weight_curves",
 ]

@@ -1,0 +1,211 @@
+"""Attention with linear biases (ALiBi): a key costs its head's slope for every position it is away.
+
+s(t, u) = q_t · k_u / sqrt(d) − m_h · (t − u) for keys u ≤ t, with a fixed slope m_h > 0 for head h. Nothing
+is added to the embeddings, and nothing is trained.
+
+Source: Press, Smith, Lewis: Train Short, Test Long: Attention with Linear Biases Enables Input Length
+Extrapolation (2022), section 3. https://arxiv.org/abs/2108.12409
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from posenc._alibi import check_range, check_slopes, column_count, make_bias, widen
+from posenc._arrays import (
+    Array,
+    DType,
+    Namespace,
+    check_float_dtype,
+    check_integer,
+    namespace,
+    to_device_of,
+)
+from posenc._rotation import check_real, check_vectors, positions_of
+
+__all__ = ["add_alibi_columns", "alibi_bias", "alibi_slopes"]
+
+
+def alibi_slopes(heads: int, *, like: Array | None = None) -> Array:
+    """The published slope of each head.
+
+    m_h = 2^(−8h/H) for h = 1..H, if H is a power of two. Otherwise those of the power of two below H, then
+    the 1st, 3rd, 5th, ... slope of twice as many heads, as many as are missing.
+
+    Args:
+        heads: H, number of heads, at least 1. Of the whole model: a part of them that a device holds has its
+            part of these slopes.
+        like: an array whose library and device the slopes get, such as the queries; NumPy if None.
+
+    Returns:
+        float64 array (heads,).
+
+    Raises:
+        TypeError, ValueError: heads is not an integer, or below 1.
+
+    >>> alibi_slopes(4)
+    array([0.25      , 0.0625    , 0.015625  , 0.00390625])
+    >>> [float(m) for m in np.log2(alibi_slopes(6))]
+    [-2.0, -4.0, -6.0, -8.0, -1.0, -3.0]
+
+    Source: Press et al. (2022), section 3; the rule for other numbers of heads is in the code that they
+    published. https://github.com/ofirpress/attention_with_linear_biases
+    """
+    heads = check_integer("heads", heads, minimum=1)
+    below = 1 << (heads.bit_length() - 1)
+    exponents = [8 * h / below for h in range(1, below + 1)]
+    exponents += [4 * h / below for h in range(1, 2 * (heads - below), 2)]
+    slopes = np.exp2(-np.asarray(exponents))
+    return slopes if like is None else to_device_of(slopes, like, namespace(like))
+
+
+def alibi_bias(
+    slopes: float | Array,
+    query_positions: int | Array,
+    key_positions: int | Array | None = None,
+    *,
+    causal: bool = True,
+    dtype: DType | None = None,
+) -> Array:
+    """The term that ALiBi adds to the attention scores, after their scaling.
+
+    B(t, u) = −m_h · (t − u) for u ≤ t, −inf for u > t. With causal=False: −m_h · |t − u| for all keys.
+
+    As a bias of `posenc.attention.attention`, or attn_mask of
+    torch.nn.functional.scaled_dot_product_attention, it is the causal mask as well.
+
+    The symmetric form, causal=False, cannot see the direction: attention with it treats a sentence and its
+    reversal alike. An encoder needs something else that tells left from right.
+
+    Args:
+        slopes: m, at least 0: an array (heads,), such as alibi_slopes(heads), or a number for one head. A
+            NumPy array goes along with positions of any library.
+        query_positions: how many queries; they are the last of the keys, so alibi_bias(slopes, 1, t + 1) is
+            the row of the token at t. Or an array of integer or real positions, (n_q,) or (..., n_q).
+        key_positions: how many keys, or an array (n_k,) or (..., n_k). If None, the queries.
+        causal: whether later keys are forbidden.
+        dtype: floating dtype of the result; that of slopes if None, float64 for a number.
+
+    Returns:
+        Array (heads, n_q, n_k), or (..., heads, n_q, n_k) for positions with leading axes; without the axis
+        of heads for a number. Computed in float64 and rounded once. A query without any key gets −inf only.
+
+    Raises:
+        TypeError: slopes or positions are not numbers, or belong to different libraries; dtype is not
+            floating.
+        ValueError: slopes of another rank, negative or not finite; more queries than keys; positions whose
+            leading axes differ.
+
+    >>> alibi_bias(0.5, 3)
+    array([[ 0. , -inf, -inf],
+           [-0.5,  0. , -inf],
+           [-1. , -0.5,  0. ]])
+    >>> alibi_bias(0.5, 1, 4)
+    array([[-1.5, -1. , -0.5,  0. ]])
+    >>> alibi_bias(alibi_slopes(8), 1, 4, causal=False)[-1]
+    array([[-0.01171875, -0.0078125 , -0.00390625,  0.        ]])
+
+    Source: Press et al. (2022), section 3.
+    """
+    xp, m = check_slopes(slopes, query_positions, key_positions)
+    dtype = m.dtype if dtype is None else check_float_dtype(dtype, xp)
+    return make_bias(m, query_positions, key_positions, causal, dtype, xp)
+
+
+def add_alibi_columns(
+    query: Array,
+    key: Array,
+    slopes: float | Array,
+    positions: int | Array | None = None,
+    *,
+    scale: float | None = None,
+    center: float = 0.0,
+    width: int | None = None,
+) -> tuple[Array, Array]:
+    """Queries and keys with a few more columns, which make ALiBi of plain causal attention, without a bias.
+
+    [q_t, m/scale] · [k_u, u − c] · scale = q_t · k_u · scale + m · (u − c), which is the score of ALiBi plus
+    m · (t − c), the same for all keys of a query: softmax takes no notice of it.
+
+    Pass the same `scale` to attention. Its default would be that of the new width, and wrong. Pass a causal
+    mask too: the columns make nearer keys score higher only among those not later than the query.
+
+    float32 and float64 take one column. float16 and bfloat16 take six: there slopes and positions are cut
+    into three pieces each, since bfloat16 cannot tell 256 from 257.
+
+    Scores hold numbers up to m · |u − c|, and are as exact as the kernel adds up such numbers: in float32
+    attention to about m · |u − c| · 1e−7.
+
+    Args:
+        query: floating, shape (..., heads, n_q, d), or (..., n_q, d) with a number for slopes.
+        key: shape (..., key heads, n_k, d), of the dtype of query. The columns of keys do not depend on the
+            head, so there may be fewer key heads (grouped queries).
+        slopes: as in `alibi_bias`, heads as many as query has.
+        positions: of the keys, integer or real: shape (n_k,), or one axis for each of key but the last, of
+            full length or 1. If None, or the integer n_k: 0, 1, ..., n_k − 1. Those of the queries are not
+            needed.
+        scale: the factor on the scores, above 0; 1/sqrt(d) if None, with d the width of query as it comes.
+        center: c, a position. Half-way along the sequence keeps the numbers small. Keys that are kept for
+            later, columns included, need the same centre at every step.
+        width: of the result, filled up by columns of zeros: fast kernels want multiples of 8. No zeros if
+            None.
+
+    Returns:
+        query and key, of the same dtypes, wider by 1 or 6 columns, or of the given width.
+
+    Raises:
+        TypeError: query or key is not floating, they differ in dtype or library; slopes or positions as in
+            `alibi_bias`.
+        ValueError: shapes that do not fit, a number out of range, or one that the dtype cannot hold (above
+            65504 in float16).
+
+    >>> from posenc import causal_mask
+    >>> from posenc.attention import attention
+    >>> q, k, v = np.random.default_rng(0).normal(size=(3, 5, 4))
+    >>> wide_q, wide_k = add_alibi_columns(q, k, 0.5)
+    >>> wide_q.shape, wide_k[:, 4]
+    ((5, 5), array([0., 1., 2., 3., 4.]))
+    >>> output, _ = attention(wide_q, wide_k, v, mask=causal_mask(5), scale=4**-0.5)
+    >>> expected, _ = attention(q, k, v, bias=alibi_bias(0.5, 5))
+    >>> bool(abs(output - expected).max() < 1e-12)
+    True
+
+    Source: softmax does not change when a row of scores is shifted, and the bias of Press et al. (2022) is
+    such a shift of m · u.
+    """
+    xp = _check_pair(query, key)
+    dim, dtype = query.shape[-1], query.dtype
+    scale = 1 / math.sqrt(dim) if scale is None else check_real("scale", scale, above=0)
+    center = check_real("center", center)
+    _, m = check_slopes(slopes, query)
+    if m.ndim == 1 and (query.ndim < 3 or query.shape[-3] != m.shape[0]):
+        raise ValueError(
+            f"slopes of {m.shape[0]} heads need query of shape (..., {m.shape[0]}, n_q, d), "
+            f"got {tuple(query.shape)}"
+        )
+    u = positions_of(key.shape[-2] if positions is None else positions, key, xp) - center
+    m = xp.astype(m, xp.float64) / scale
+    check_range("slopes / scale", m, dtype, xp)
+    check_range("positions - center", u, dtype, xp)
+    count = column_count(dtype, xp)
+    width = dim + count if width is None else check_integer("width", width, minimum=dim + count)
+    return widen(query, key, m, u, width, xp)
+
+
+def _check_pair(query: Array, key: Array) -> Namespace:
+    xp = check_vectors("query", query)
+    if check_vectors("key", key) is not xp or key.dtype != query.dtype:
+        kind = type(key).__name__
+        raise TypeError(
+            f"key must have the library and dtype of query, {query.dtype}, got {kind} of {key.dtype}"
+        )
+    for name, x in (("query", query), ("key", key)):
+        if x.ndim < 2:
+            raise ValueError(f"{name} must have shape (..., length, width), got {tuple(x.shape)}")
+    if key.shape[-1] != query.shape[-1] or query.shape[-1] == 0:
+        raise ValueError(
+            f"key must have the width of query, at least 1: got {key.shape[-1]} and {query.shape[-1]}"
+        )
+    return xp

@@ -1,0 +1,213 @@
+"""Pictures of attention with linear biases."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from posenc._arrays import Array, check_integer
+from posenc.alibi import alibi_bias
+from posenc.attention import attention
+from posenc.plot._style import (
+    BLUE,
+    COLORS,
+    GREY,
+    LINES,
+    ORANGE,
+    Lang,
+    as_numbers,
+    check_lang,
+    new_figure,
+    plain_ticks,
+    quiet,
+    word,
+)
+
+__all__ = ["alibi_maps", "alibi_rows", "alibi_weights", "weight_curves"]
+
+
+def alibi_maps(slopes: Sequence[float] | Array, n: int, *, lang: Lang = "en") -> Figure:
+    """The causal bias of each slope as a map: one row a query, one column a key, lighter is less.
+
+    All maps share one colour scale; later keys, with −inf, are crossed out. Up to 5 tokens the numbers stand
+    in the cells.
+
+    Args:
+        slopes: one to four, at least 0.
+        n: number of tokens, at least 1.
+        lang: language of the labels, "en" or "zh".
+
+    Returns:
+        The figure.
+
+    Raises:
+        TypeError, ValueError: too few or too many slopes, one of them negative, or n below 1.
+    """
+    check_lang(lang)
+    shown = _slopes(slopes, 4)
+    biases = alibi_bias(shown, check_integer("n", n, minimum=1))
+    least = min(float(biases[np.isfinite(biases)].min()), -1e-12)
+    columns = 1 if len(shown) == 1 else 2
+    rows = math.ceil(len(shown) / columns)
+    figure, axes = new_figure(0.4 + 4.5 / columns * rows, rows=rows, columns=columns)
+    for k, (ax, m, bias) in enumerate(zip(axes, shown, biases, strict=False)):
+        later = np.isinf(bias)
+        ax.imshow(np.ma.masked_array(bias, later), cmap="Blues", vmin=least, vmax=0, interpolation="none")
+        t, u = np.nonzero(later)
+        ax.plot(u, t, linestyle="none", marker="x", color=GREY, markersize=60 / (n + 8))
+        ax.set_title(_slope_label(m, lang), fontsize=10, loc="left")
+        ax.set(xlabel=word("key position", lang), xticks=_few_ticks(n), yticks=_few_ticks(n))
+        if k % columns == 0:
+            ax.set_ylabel(word("query position", lang))
+        for (row, column), value in np.ndenumerate(bias):
+            if n <= 5 and not later[row, column]:
+                color = "white" if value > least / 2 else "#1a1a1a"
+                text = f"{value:.3g}".replace("-", "−")
+                ax.text(column, row, text, ha="center", va="center", color=color, fontsize=8)
+    for ax in axes[len(shown) :]:
+        ax.set_axis_off()
+    return figure
+
+
+def alibi_weights(
+    slopes: Sequence[float] | Array, n: int, *, ax: Axes | None = None, lang: Lang = "en"
+) -> Axes:
+    """How the attention of each slope spreads over the past when all keys have the same content.
+
+    Weight (1 − e^−m) e^−mk of the key at distance k, for an endless past: straight on a logarithmic axis.
+    A dot marks where the nearest keys have 90 % of the weight together.
+
+    Args:
+        slopes: one to six, above 0.
+        n: distances 0..n−1, at least 2.
+        ax: axes to draw into; a new figure if None.
+        lang: language of the labels, "en" or "zh".
+
+    Returns:
+        The axes.
+
+    Raises:
+        TypeError, ValueError: too few or too many slopes, one of them not above 0, or n below 2.
+    """
+    check_lang(lang, ax)
+    shown = _slopes(slopes, len(COLORS))
+    if not (shown > 0).all():
+        raise ValueError(f"slopes must be above 0 for an endless past, got {shown.min()}")
+    distance = np.arange(check_integer("n", n, minimum=2))
+    if ax is None:
+        _, (ax,) = new_figure(3.2)
+    for m, color, line in zip(shown, COLORS, LINES, strict=False):
+        weights = -np.expm1(-m) * np.exp(-m * distance)
+        ax.plot(distance, weights, color=color, linestyle=line, label=_slope_label(m, lang))
+        window = math.ceil(math.log(10) / m)  # 1 − e^(−m·window) ≥ 0.9
+        if window <= n:
+            ax.plot(window - 1, weights[window - 1], color=color, marker="o", linestyle="none")
+    ax.set(yscale="log", ylim=(1e-4, 1), xlabel=word("distance", lang), ylabel=word("attention weight", lang))
+    plain_ticks(ax.yaxis)
+    # Above, where no line runs.
+    quiet(ax).legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    return ax
+
+
+def alibi_rows(scores: Array, slopes: Sequence[float] | Array, *, lang: Lang = "en") -> Figure:
+    """What the bias makes of one row of scores: the scores above, and below them the weights of each slope.
+
+    The query is the last token. The grey bars are the weights with the same bias and no content.
+
+    Args:
+        scores: of the query and every key before the bias, shape (n,).
+        slopes: one to four, at least 0; 0 is attention without a bias.
+        lang: language of the labels, "en" or "zh".
+
+    Returns:
+        The figure.
+
+    Raises:
+        TypeError, ValueError: scores are not a vector of finite numbers, or slopes as in `alibi_maps`.
+    """
+    check_lang(lang)
+    content = as_numbers("scores", scores)
+    if content.ndim != 1 or content.size == 0:
+        raise ValueError(f"scores must have shape (n,) with n >= 1, got {content.shape}")
+    shown = _slopes(slopes, 4)
+    n = content.size
+    place = np.arange(n)
+    figure, axes = new_figure(1.0 + 1.1 * len(shown), rows=1 + len(shown), sharex=True)
+    for ax in axes[2:]:
+        ax.sharey(axes[1])
+    axes[0].bar(place, content, 0.8, color=ORANGE)
+    axes[0].axhline(0, color=GREY, linewidth=0.8)
+    axes[0].set_title(word("content score", lang), fontsize=10, loc="left")
+    one, values = np.ones((1, 1)), np.zeros((n, 1))
+    for ax, m in zip(axes[1:], shown, strict=True):
+        bias = alibi_bias(float(m), 1, n)
+        _, with_content = attention(one, content[:, None], values, bias=bias)
+        _, without = attention(one, values, values, bias=bias)
+        ax.bar(place, without[0], 0.95, color=GREY, alpha=0.45, linewidth=0)
+        ax.bar(place, with_content[0], 0.5, color=BLUE)
+        title = f"{_slope_label(m, lang)} · {word('attention weight', lang)}"
+        ax.set_title(title, fontsize=10, loc="left")
+    for ax in axes:
+        quiet(ax)
+    axes[-1].set_xlabel(word("key position", lang))
+    return figure
+
+
+def weight_curves(
+    weights: Mapping[str, Array], *, first: int = 0, ax: Axes | None = None, lang: Lang = "en"
+) -> Axes:
+    """Attention weights of one query by key position, a curve with markers for each way of computing them.
+
+    Args:
+        weights: label to weights (n,); one to six.
+        first: position of the first key.
+        ax: axes to draw into; a new figure if None.
+        lang: language of the labels, "en" or "zh".
+
+    Returns:
+        The axes.
+
+    Raises:
+        TypeError, ValueError: weights are not vectors of finite numbers of one length, or there are none or
+            more than six.
+    """
+    check_lang(lang, ax)
+    if not 1 <= len(weights) <= len(COLORS):
+        raise ValueError(f"weights must hold one to {len(COLORS)} labelled vectors, got {len(weights)}")
+    shown = {label: as_numbers(f"weights[{label!r}]", row) for label, row in weights.items()}
+    n = next(iter(shown.values())).size
+    for label, row in shown.items():
+        if row.ndim != 1 or row.size != n or n == 0:
+            raise ValueError(f"weights[{label!r}] must have shape ({n},) with n >= 1, got {row.shape}")
+    if ax is None:
+        _, (ax,) = new_figure(2.8)
+    place = check_integer("first", first, minimum=0) + np.arange(n)
+    for (label, row), color, line, marker in zip(shown.items(), COLORS, LINES, "os^vD*", strict=False):
+        ax.plot(place, row, color=color, linestyle=line, marker=marker, markersize=4, label=label)
+    ax.set(xlabel=word("key position", lang), ylabel=word("attention weight", lang), ylim=(0, None))
+    quiet(ax).legend(frameon=False)
+    return ax
+
+
+def _slopes(slopes: Sequence[float] | Array, most: int) -> np.ndarray:
+    shown = np.atleast_1d(as_numbers("slopes", slopes))
+    if shown.ndim != 1 or not 1 <= shown.size <= most:
+        raise ValueError(f"slopes must hold one to {most} numbers, got shape {shown.shape}")
+    if not (shown >= 0).all():
+        raise ValueError(f"slopes must be at least 0, got {shown.min()}")
+    return shown
+
+
+def _slope_label(m: float, lang: Lang) -> str:
+    """With 1/256 for powers of two."""
+    inverse = 1 / m if m else math.inf
+    text = f"1/{inverse:.0f}" if m < 1 and inverse % 1 == 0 and math.isfinite(inverse) else f"{m:.3g}"
+    return word("slope", lang).format(text)
+
+
+def _few_ticks(n: int) -> list[int]:
+    return list(range(0, n, max(1, math.ceil(n / 6))))
