@@ -6,20 +6,18 @@ The function `attention` is in the module of its name: `from posenc.attention im
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from posenc._public import *  # noqa: F403
 
-# These need torch or matplotlib, so nothing imports them but who asks for them.
-_ON_REQUEST = ("experiments", "nn", "plot")
-
 
 def __getattr__(name: str) -> Any:
-    """What `posenc._public` holds, imported at the first question: `import posenc` costs little."""
-    if name in _ON_REQUEST:
-        return import_module(f"posenc.{name}")
-    if not name.startswith("_") or name == "__all__":
+    """A module of the package, or what `posenc._public` holds: imported at the first question for it."""
+    if name == "__all__" or not name.startswith("_"):
+        if find_spec(f"posenc.{name}") is not None:
+            return import_module(f"posenc.{name}")
         public = import_module("posenc._public")
         if hasattr(public, name):
             return getattr(public, name)
@@ -27,4 +25,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__getattr__("__all__"), *_ON_REQUEST])
+    return sorted({*globals(), *__getattr__("__all__"), "experiments", "nn", "plot"})

@@ -26,6 +26,27 @@ def test_import_brings_neither_torch_nor_matplotlib() -> None:
     assert result.stdout.strip() == "[]"
 
 
+def test_each_module_can_be_the_first_one_imported() -> None:
+    """The package imports lazily, so any of them may come first: none may need another to have been there."""
+    code = (
+        "import sys\n"
+        f"for name in {[*MODULES, 'posenc.nn', 'posenc.plot']}:\n"
+        "    for loaded in [m for m in sys.modules if m.partition('.')[0] == 'posenc']:\n"
+        "        del sys.modules[loaded]\n"
+        "    package, _, last = name.rpartition('.')\n"
+        "    exec(f'from {package} import {last}')\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_names_are_found_when_asked_for() -> None:
+    code = (
+        "import posenc; posenc.rotate; posenc.sinusoidal.frequencies; posenc.plot.waveforms; "
+        "assert 'rotate' in dir(posenc) and not hasattr(posenc, 'nothing')"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
 @pytest.mark.parametrize("name", ["posenc", "posenc.nn", "posenc.plot"])
 def test_all_is_sorted_and_complete(name: str) -> None:
     module = importlib.import_module(name)
