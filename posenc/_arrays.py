@@ -46,7 +46,8 @@ def check_integer(name: str, value: Any, *, minimum: int) -> int:
     if isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be an integer, got {value!r}")
     try:
-        number = operator.index(value)
+        # Asking an int for its index would pin it: torch.compile would build a graph for every length.
+        number = value if type(value) is int else operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}") from None
     if number < minimum:

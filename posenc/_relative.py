@@ -97,8 +97,11 @@ def toeplitz(values: Array, n_query: int, xp: Namespace) -> Array:
     if xp is np:
         return np.lib.stride_tricks.sliding_window_view(values, n_key, axis=-1)[..., ::-1, :].copy()
     if array_api_compat.is_torch_array(values):
-        # Contiguous before and after: else flip keeps whatever order of the axes it finds.
-        return values.contiguous().unfold(-1, n_key, 1).flip(-2).contiguous()
+        # Contiguous before and after: else flip keeps whatever order of the axes it finds. as_strided, not
+        # unfold, which torch.compile would build anew for every length.
+        values = values.contiguous()
+        windows = values.as_strided((*values.shape[:-1], n_query, n_key), (*values.stride(), 1))
+        return windows.flip(-2).contiguous()
     device = array_api_compat.device(values)
     start = xp.arange(n_query - 1, -1, -1, device=device)[:, None]
     index = xp.reshape(start + xp.arange(n_key, device=device), (-1,))

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 
 class FixedTable(nn.Module):
-    """A layer with a float32 table that is not trained, not saved and never cast.
+    """A layer with a table that is not trained, not saved and never cast.
 
     A subclass makes the table in `_make_table` and calls `_register_table` at the end of its `__init__`.
     """
@@ -18,7 +18,7 @@ class FixedTable(nn.Module):
     table: Tensor
 
     def _make_table(self) -> Tensor:
-        """The table, float32, on the CPU."""
+        """The table, in its precision, on the CPU."""
         raise NotImplementedError
 
     def _register_table(self) -> None:
