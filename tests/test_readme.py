@@ -69,9 +69,9 @@ def test_ci_runs_the_command_of_the_readme(tmp_path: Path) -> None:
     run = ["bash", str(tmp_path / ".ci" / "run")]
     readme = tmp_path / "README.md"
 
-    readme.write_text("$ echo made .venv/bin/pytest\n")
+    readme.write_text("$ echo made '.[test]' .venv/bin/pytest\n")
     result = subprocess.run(run, capture_output=True, text=True, check=True)
-    said = re.search(r"^made (.+)/venv/bin/pytest$", result.stdout, re.MULTILINE)
+    said = re.search(r"^made \.\[peers\] (.+)/venv/bin/pytest$", result.stdout, re.MULTILINE)
     assert said is not None
     assert not Path(said[1]).exists(), "the environment must be fresh, and gone afterwards"
 
