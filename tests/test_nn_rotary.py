@@ -268,3 +268,10 @@ def test_a_real_layer_goes_to_meta_and_is_not_emptied() -> None:
     assert layer.to("meta").table.is_meta
     layer.to_empty(device="cpu")
     assert torch.equal(layer.table, table)
+
+
+@pytest.mark.parametrize("offset", [True, 1.0, "1"])
+def test_an_offset_that_is_no_integer_is_named(offset: object) -> None:
+    x = torch.zeros(1, 2, 3, 8)
+    with pytest.raises(TypeError, match="offset must be an int, got"):
+        Rotary(8, max_len=10)(x, x, offset=offset)

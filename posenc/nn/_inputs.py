@@ -1,4 +1,4 @@
-"""What every layer that adds codes to embeddings asks of its input."""
+"""What the layers ask of their input."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ import torch
 from torch import Tensor
 
 
-def check_embeddings(x: Tensor, dim: int) -> None:
-    """TypeError or ValueError unless x is floating, of shape (batch, seq, dim) or (seq, dim)."""
+def check_floating(name: str, x: Tensor, wanted: str = "a floating tensor") -> None:
+    """TypeError unless x is a floating tensor."""
     if not isinstance(x, Tensor) or not x.is_floating_point():
         kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
-        raise TypeError(f"x must be a floating tensor of embeddings, got {kind}")
+        raise TypeError(f"{name} must be {wanted}, got {kind}")
+
+
+def check_embeddings(x: Tensor, dim: int) -> None:
+    """TypeError or ValueError unless x is floating, of shape (batch, seq, dim) or (seq, dim)."""
+    check_floating("x", x, "a floating tensor of embeddings")
     if x.ndim not in (2, 3) or x.shape[-1] != dim:
         raise ValueError(f"x must have shape (batch, seq, {dim}) or (seq, {dim}), got {tuple(x.shape)}")
 

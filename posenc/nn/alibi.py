@@ -13,6 +13,7 @@ from torch.nn import functional
 from posenc import _alibi
 from posenc._arrays import Array, check_integer
 from posenc.alibi import alibi_slopes
+from posenc.nn._inputs import check_floating
 from posenc.nn._table import FixedTable
 
 __all__ = ["AlibiAttention", "AlibiBias"]
@@ -183,9 +184,7 @@ class AlibiAttention(_Slopes):
 
     def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
         for name, x in (("query", query), ("key", key), ("value", value)):
-            if not isinstance(x, Tensor) or not x.is_floating_point():
-                kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
-                raise TypeError(f"{name} must be a floating tensor, got {kind}")
+            check_floating(name, x)
             if x.dtype != query.dtype:
                 raise TypeError(f"{name} must have the dtype of query, {query.dtype}, got {x.dtype}")
             if x.ndim != 4:

@@ -9,6 +9,7 @@ from torch import Tensor
 from posenc import _rotation
 from posenc._arrays import Array, check_integer
 from posenc._rotation import Layout
+from posenc.nn._inputs import check_floating, check_offset
 from posenc.nn._table import FixedTable, wide
 
 __all__ = ["Rotary"]
@@ -112,9 +113,7 @@ class Rotary(FixedTable):
         return f"dim={self.dim}, max_len={self.max_len}, layout={self.layout!r}{turned}{heads}"
 
     def _check(self, x: Tensor, name: str) -> None:
-        if not isinstance(x, Tensor) or not x.is_floating_point():
-            kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
-            raise TypeError(f"{name} must be a floating tensor, got {kind}")
+        check_floating(name, x)
         if x.ndim < 2 or x.shape[-1] != self.dim:
             raise ValueError(f"{name} must have shape (..., seq, {self.dim}), got {tuple(x.shape)}")
         if self.heads is not None and (x.ndim < 3 or x.shape[-3] != self.heads):
@@ -128,6 +127,7 @@ class Rotary(FixedTable):
         seq = q.shape[-2]
         if positions is not None:
             return self._compute(_check_positions(positions, q, offset), wide(q))
+        check_offset(offset)
         if offset < 0 or offset + seq > self.max_len:
             raise ValueError(
                 f"positions {offset}..{offset + seq - 1} must lie in 0..{self.max_len - 1}: "
