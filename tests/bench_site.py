@@ -5,7 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from test_site import ROOT, build, different
+from sitebuild import ROOT, build
+from test_site import different
 
 pytestmark = pytest.mark.benchmarks
 

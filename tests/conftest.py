@@ -1,11 +1,15 @@
-"""Every test draws without a screen and leaves no figure and no style behind."""
+"""Every test draws without a screen and leaves no figure or style behind; one site and browser for all."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import blocktests
+import browsing
 import matplotlib
 import matplotlib.pyplot as plt
 import pytest
+import sitebuild
 from hypothesis import settings
 
 # The first call into torch, or a busy machine, is slow; that is no fault of what is tested.
@@ -20,3 +24,26 @@ def _no_figure_left() -> Iterator[None]:
     with matplotlib.rc_context():
         yield
     plt.close("all")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real site, built once for all tests; POSENC_SITE names one that is already built."""
+    if built := os.environ.get("POSENC_SITE"):
+        return Path(built)
+    folder = tmp_path_factory.mktemp("book") / "site"
+    status, said, _ = sitebuild.build(sitebuild.ROOT, folder)
+    assert status == 0, said
+    return folder
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[browsing.Browser]:
+    """Chromium. Without one the tests are skipped, unless POSENC_BROWSER=required says that they must run."""
+    path = browsing.chromium()
+    if path is None and os.environ.get("POSENC_BROWSER") == "required":
+        pytest.fail(f"POSENC_BROWSER=required, and there is {browsing.NONE}", pytrace=False)
+    if path is None:
+        pytest.skip(browsing.NONE)
+    with browsing.launched(path) as started:
+        yield started

@@ -82,7 +82,7 @@ def test_a_lab_is_run_by_this_interpreter_and_becomes_a_page(tmp_path: Path, sto
     page = labs.to_markdown(small, labs.run(small, store), "en")
     assert page.startswith("---\ntitle: Small\ndescription: A small lab.\n---\n")
     assert "# Small {#small}" in page
-    assert f"``` {{ .text .output }}\n{sys.executable}\n```" in page
+    assert f"``` {{ .text .output .no-copy }}\n{sys.executable}\n```" in page
     assert "'a value'" in page
     assert "Figure:" not in page
     figure = BeautifulSoup(page[page.index("<figure") :], "html.parser").figure

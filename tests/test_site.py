@@ -4,48 +4,20 @@ from __future__ import annotations
 
 import filecmp
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pages
 import pytest
 import sitecheck
+from sitebuild import ROOT, build
 
-ROOT = Path(__file__).parents[1]
 Check = Callable[[Path], list[str]]
 
 
-def build(root: Path, site: Path, **environment: str) -> tuple[int, str, float]:
-    """`mkdocs build`: exit status, what it said without colours, seconds."""
-    start = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--site-dir", str(site)],
-        cwd=root,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"} | environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
-    return done.returncode, said, time.perf_counter() - start
-
-
 # --- The site -----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The real site, built once for all tests."""
-    folder = tmp_path_factory.mktemp("book") / "site"
-    status, said, _ = build(ROOT, folder)
-    assert status == 0, said
-    return folder
 
 
 @pytest.mark.parametrize("check", sitecheck.CHECKS, ids=lambda check: check.__name__)

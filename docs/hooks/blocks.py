@@ -210,7 +210,9 @@ _drawings: dict[str, list[str]] = {}  # by page: the <svg> elements that wait un
 
 _TOKEN = "POSENCFIGURE{}END"
 _DRAWING = re.compile(r'(<figure class="plot">)(<svg .*?</svg>)', re.DOTALL)
-_OUTPUT = re.compile(r'<div class="output highlight">(.*?</pre>)</div>', re.DOTALL)
+_OUTPUT = re.compile(r'<div class="[\w -]*\boutput no-copy highlight">(.*?</pre>)</div>', re.DOTALL)
+# Tokens that need no colour: plain names, blanks, punctuation, operators. They are most of all tokens.
+_PLAIN = re.compile(r'<span class="[nopw]">([^<]*)</span>')
 
 
 def on_startup(command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
@@ -253,7 +255,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     for unit in parsed.units:
         if fence := unit.expected_fence:
             indent = lines[fence.line - 1][: fence.indent]
-            lines[fence.line - 1] = f"{indent}{'`' * fence.ticks} {{ .text .output }}"
+            lines[fence.line - 1] = f"{indent}{'`' * fence.ticks} {{ .text .output .no-copy }}"
+        for fence in (part.fence for part in unit.parts[1:]):  # book.js copies it with what it continues
+            indent = lines[fence.line - 1][: fence.indent]
+            lines[fence.line - 1] = f"{indent}{'`' * fence.ticks} {{ .{fence.info} .continued }}"
     # from the end, so that the numbers of the lines above stay
     for index, figure in reversed(list(enumerate(parsed.figures))):
         lines[figure.line - 1 : figure.line] = ["", figure.indent + _TOKEN.format(index), ""]
@@ -264,7 +269,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def on_page_content(content: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Put in the figures, and set their drawings aside: the search index has no use for their words."""
     name = page.file.src_uri
-    content = _OUTPUT.sub(r'<div class="output"><div class="highlight">\1</div></div>', content)
+    content = _OUTPUT.sub(r'<div class="output no-copy"><div class="highlight">\1</div></div>', content)
+    content = _PLAIN.sub(r"\1", content)
+    content = content.replace("<th></th>", "<td></td>")  # a heading that says nothing is none
     if prepared := _book.get(name):
         language = str(config.theme.get("language") or config.theme.get("locale") or "en")
         drawn = {figure.line: drawing for figure, drawing in prepared.drawings}

@@ -32,6 +32,7 @@ from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import AnchorLink
 
 FONT = "stix-two-math.woff2"
+LONG = 20  # characters of a formula in a line of text that may not fit a narrow screen
 
 # What math-core prints literally, drops without a word or numbers by itself.
 UNSUPPORTED = {
@@ -43,7 +44,7 @@ UNSUPPORTED = {
 _MATH = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">(?P<open>\\[(\[])(?P<tex>.*?)\\[)\]]</(?P=tag)>', re.DOTALL
 )
-_MARK = re.compile(r'<(span|div) class="formula" data-formula="(\d+)">.*?</\1>', re.DOTALL)
+_MARK = re.compile(r'<(span|div) class="formula" data-formula="(\d+)">(.*?)</\1>', re.DOTALL)
 _VERBATIM = re.compile(r"<(pre|code|svg|script|style)\b.*?</\1>", re.DOTALL)
 _TAGS = re.compile(r"<[^>]+>")
 _ENVIRONMENT = re.compile(r"\\(begin|end)\s*\{")
@@ -181,8 +182,9 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
 
     def place(match: re.Match[str]) -> str:
         mathml = formulas[int(match[2])]
-        # A wide formula scrolls in its own box, also by keyboard.
-        return f'<div class="formula" tabindex="0">{mathml}</div>' if match[1] == "div" else mathml
+        # A wide formula scrolls in its own box; book.js lets the keyboard reach it where it does.
+        wide = match[1] == "div" or len(match[3]) > LONG
+        return f'<{match[1]} class="formula">{mathml}</{match[1]}>' if wide else mathml
 
     return _MARK.sub(place, output)
 

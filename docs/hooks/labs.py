@@ -222,6 +222,7 @@ def to_markdown(lab: Lab, notebook: NotebookNode | None, language: str) -> str:
     """
     parts: list[str] = []
     waiting: tuple[int, str] | None = None  # a drawing that has no caption yet, and its cell
+    begun = False
     for index, cell in enumerate((notebook or lab.notebook).cells):
         if cell.cell_type == "raw":
             parts.append(cell.source)
@@ -241,10 +242,12 @@ def to_markdown(lab: Lab, notebook: NotebookNode | None, language: str) -> str:
             if waiting:
                 raise LabError(_no_caption(lab, waiting[0], language))
             # A class in the info string: the blocks of chapters are run again, those of labs are not.
-            parts.append(_fence(cell.source, "{ .python }"))
+            # A cell goes on from all before it, and is copied with them.
+            parts.append(_fence(cell.source, "{ .python .continued }" if begun else "{ .python }"))
+            begun = True
             printed, drawings = _outputs(lab, index, cell)
             if printed:
-                parts.append(_fence(printed, "{ .text .output }"))
+                parts.append(_fence(printed, "{ .text .output .no-copy }"))
             if len(drawings) > 1:
                 raise LabError(f"{lab.place(index)}: a cell draws one figure, this one drew {len(drawings)}")
             if drawings:

@@ -85,9 +85,9 @@ def vector_sum(embedding: Array, codes: Array, *, ax: Axes | None = None, lang: 
         for x, y in points:
             if points is rows and (x, y) == tuple(e):
                 continue  # a code that equals the embedding: one label is enough
-            ax.annotate(f"({x:g}, {y:g})", (x, y), shift, textcoords="offset points", ha=side, fontsize=9)
+            ax.annotate(f"({x:g}, {y:g})", (x, y), shift, textcoords="offset points", ha=side, fontsize=10)
     ax.set_aspect("equal")
-    quiet(ax).legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1.02, 0.5))
+    quiet(ax).legend(frameon=False, fontsize=10, loc="center left", bbox_to_anchor=(1.02, 0.5))
     return ax
 
 
@@ -167,10 +167,10 @@ def training_panels(
         image = ax.imshow(change, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="none")
         largest = f"{word('largest', lang)} {np.abs(change).max(initial=0):.2f}"
         ax.set_title(
-            f"{word('step', lang).format(step + 1)}\n{largest}" if row == 0 else largest, fontsize=9, pad=3
+            f"{word('step', lang).format(step + 1)}\n{largest}" if row == 0 else largest, fontsize=10, pad=3
         )
         ax.set_xticks(())
-        ax.set_yticks(range(len(names[row])), labels=names[row], fontsize=9)
+        ax.set_yticks(range(len(names[row])), labels=names[row], fontsize=10)
     axes[0].set_ylabel(word("token embedding", lang))
     axes[steps].set_ylabel(word("position code", lang))
     bar = figure.colorbar(image, ax=axes, shrink=0.8, label=word("change", lang))
@@ -215,7 +215,7 @@ def read_back_curves(
     ax.set_xticks(x, labels=[f"{width:g}" for width in x])
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set(ylim=(0, 1), xlabel=word("width", lang), ylabel=word("read right", lang))
-    quiet(ax).legend(frameon=False, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    quiet(ax).legend(frameon=False, fontsize=10, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     return ax
 
 

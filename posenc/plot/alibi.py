@@ -67,7 +67,7 @@ def alibi_maps(slopes: Sequence[float] | Array, n: int, *, lang: Lang = "en") ->
             if n <= 5 and not later[row, column]:
                 color = "white" if value > least / 2 else "#1a1a1a"
                 text = f"{value:.3g}".replace("-", "−")
-                ax.text(column, row, text, ha="center", va="center", color=color, fontsize=8)
+                ax.text(column, row, text, ha="center", va="center", color=color, fontsize=10)
     for ax in axes[len(shown) :]:
         ax.set_axis_off()
     return figure
@@ -109,7 +109,7 @@ def alibi_weights(
     ax.set(yscale="log", ylim=(1e-4, 1), xlabel=word("distance", lang), ylabel=word("attention weight", lang))
     plain_ticks(ax.yaxis)
     # Above, where no line runs.
-    quiet(ax).legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    quiet(ax).legend(frameon=False, fontsize=10, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
     return ax
 
 

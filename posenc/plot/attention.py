@@ -65,7 +65,7 @@ def attention_map(
             if mask is None or not mask[t, u]:
                 # White on dark cells, and on light ones a dark that no page theme turns light.
                 color = "white" if weight > half else "#1a1a1a"
-                ax.text(u, t, f"{weight:.2f}", ha="center", va="center", color=color, fontsize=9)
+                ax.text(u, t, f"{weight:.2f}", ha="center", va="center", color=color, fontsize=10)
     if mask is not None:
         rows, columns = np.nonzero(mask)
         ax.plot(columns, rows, linestyle="none", marker="x", color=GREY, markersize=6)

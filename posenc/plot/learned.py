@@ -78,7 +78,7 @@ def table_columns(
         width = 4.5 if k == 0 and len(shown) > 1 else 1.6
         ax.plot(table[:, column], color=COLORS[k], linestyle=LINES[k], linewidth=width, label=label)
     ax.set(xlabel=word("position", lang), ylabel=word("value", lang))
-    quiet(ax).legend(frameon=False, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    quiet(ax).legend(frameon=False, fontsize=10, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     return ax
 
 

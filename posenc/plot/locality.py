@@ -156,6 +156,6 @@ def locality_curves(scores: Mapping[str, Array], *, weights: bool = True, lang: 
     axes[-1].set_xlabel(word("key distance", lang))
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(
-        handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=9, handlelength=3
+        handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=10, handlelength=3
     )
     return figure

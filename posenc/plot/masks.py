@@ -120,7 +120,7 @@ def leak_curves(
             pads, leak, color=color, linestyle=line, linewidth=width, marker=marker, markersize=5, label=name
         )
     ax.set(xlabel=word("number of pads", lang), ylabel=word("leak", lang), ylim=(-0.03, 1.03))
-    quiet(ax).legend(frameon=False, fontsize=9)
+    quiet(ax).legend(frameon=False, fontsize=10)
     return ax
 
 
@@ -167,7 +167,7 @@ def leak_paths(
                 ax.plot((u, t), (k, k + 1), color=color, linestyle=line, linewidth=6 * weight, alpha=strong)
         leaks = {"leak in": leak_in(weights, pads), "leak out": leak_out(weights, pads)}
         text = "\n".join(f"{word(name, lang)} {leak:.2f}" for name, leak in leaks.items())
-        ax.text(n - 0.4, k + 0.5, text, va="center", fontsize=9)
+        ax.text(n - 0.4, k + 0.5, text, va="center", fontsize=10)
     for k in range(len(layers) + 1):
         for u, pad in enumerate(pads):
             ax.plot(
@@ -220,7 +220,7 @@ def loss_denominators(losses: Array, pad_losses: Array, *, ax: Axes | None = Non
         ax.plot(pads, values, color=color, linestyle=line, marker=marker, markersize=4, label=label)
     ax.set(xlabel=word("number of pads", lang), ylabel=word("loss", lang), ylim=(0, None))
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    quiet(ax).legend(frameon=False, fontsize=9, loc="lower left")
+    quiet(ax).legend(frameon=False, fontsize=10, loc="lower left")
     return ax
 
 
@@ -304,12 +304,12 @@ def output_mask_bars(
         for place, value in zip(y, values[:, side], strict=True):
             label = "0" if value < 1e-9 else f"{value:.2f}"
             ax.annotate(
-                label, (value, place), xytext=(3, 0), textcoords="offset points", va="center", fontsize=8
+                label, (value, place), xytext=(3, 0), textcoords="offset points", va="center", fontsize=10
             )
     ax.set_yticks(range(len(changes)), labels=list(changes))
     ax.set(xlabel=word("largest change", lang), ylim=(len(changes) - 0.4, -0.6))
     ax.set_xlim(0, 1.15 * max(float(values.max()), 1e-9))
-    quiet(ax).legend(frameon=False, fontsize=9, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    quiet(ax).legend(frameon=False, fontsize=10, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     return ax
 
 

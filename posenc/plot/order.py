@@ -136,11 +136,11 @@ def loss_curves(
     if chance is not None:
         label = f"{word('chance', lang)} {chance:.3f}"
         ax.axhline(chance, color=GREY, linewidth=0.8)
-        ax.text(1, chance, label, transform=ax.get_yaxis_transform(), ha="right", va="bottom", fontsize=9)
+        ax.text(1, chance, label, transform=ax.get_yaxis_transform(), ha="right", va="bottom", fontsize=10)
     for (name, values), color, line in zip(shown.items(), COLORS, LINES, strict=False):
         ax.plot(values, color=color, linestyle=line, linewidth=1.8, label=name)
     ax.set(xlabel=word("training step", lang), ylabel=word("loss", lang), ylim=(0, None))
-    quiet(ax).legend(frameon=False, fontsize=9)
+    quiet(ax).legend(frameon=False, fontsize=10)
     return ax
 
 

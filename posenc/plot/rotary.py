@@ -77,7 +77,7 @@ def rotating_pairs(
         ax.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), xticks=(), yticks=(), aspect="equal")
         ax.spines[:].set_visible(False)
         if row == 0:
-            ax.set_title(f"{word('wavelength', lang)}\n{number(lengths[i])}", fontsize=9)
+            ax.set_title(f"{word('wavelength', lang)}\n{number(lengths[i])}", fontsize=10)
         if i == 0:
             ax.set_ylabel(f"t = {t:g}\nu = {u:g}", fontsize=10, rotation=0, ha="right", va="center")
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
@@ -253,7 +253,7 @@ def frequency_ratios(
         ax.axvline(length, color=GREY, linewidth=1)
         ax.annotate(
             word("training length", lang), (length, 0.02), xycoords=("data", "axes fraction"), xytext=(-4, 0),
-            textcoords="offset points", ha="right", va="bottom", fontsize=9, color=GREY,
+            textcoords="offset points", ha="right", va="bottom", fontsize=10, color=GREY,
         )  # fmt: skip
     for (name, omega), color, line in zip(scaled.items(), COLORS, LINES, strict=False):
         ratio = omega / frequencies(dim, base)

@@ -69,7 +69,7 @@ def clock_hands(positions: Sequence[float], dim: int, *, base: float = 10000.0, 
         ax.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), xticks=(), yticks=(), aspect="equal")
         ax.spines[:].set_visible(False)
         if row == 0:
-            ax.set_title(f"{word('wavelength', lang)}\n{number(lengths[i])}", fontsize=9)
+            ax.set_title(f"{word('wavelength', lang)}\n{number(lengths[i])}", fontsize=10)
         if i == 0:
             ax.set_ylabel(f"t = {t[row]:g}", fontsize=10, rotation=0, ha="right", va="center")
     return figure
@@ -206,14 +206,14 @@ def wavelength_ladder(
     ax.axvline(limit, color=ORANGE, linestyle="--", linewidth=1.2)
     ax.annotate(
         f"2π · {base:g}", (limit, 1), xycoords=("data", "axes fraction"), xytext=(0, 2),
-        textcoords="offset points", color=ORANGE, ha="center", va="bottom", fontsize=9,
+        textcoords="offset points", color=ORANGE, ha="center", va="bottom", fontsize=10,
     )  # fmt: skip
     for k, dim in enumerate(dims):
         lengths = wavelengths(dim, base)
         ax.plot(lengths, np.full(len(lengths), k), color=BLUE, marker="|", markersize=11, linewidth=0.6)
         ax.annotate(
             number(lengths[-1]), (lengths[-1], k), xytext=(0, 8), textcoords="offset points",
-            color=BLUE, ha="right", fontsize=8,
+            color=BLUE, ha="right", fontsize=10,
         )  # fmt: skip
     ax.set_yticks(range(len(dims)), labels=[f"{word('width', lang)} {dim}" for dim in dims])
     ax.set(xscale="log", xlabel=f"{word('wavelength', lang)} λ", ylim=(len(dims) - 0.5, -0.7))

@@ -1,6 +1,7 @@
 # ---
 # title: Masks and leaks
 # description: A lab of twenty minutes. Predict, run and change how much attention pads take, in which direction it flows through two layers, how NaN spreads, and what pads on the left do.
+# needs: [masks]
 # jupyter:
 #   jupytext:
 #     text_representation:
@@ -153,7 +154,7 @@ for column, (name, plan) in enumerate(plans.items()):
         ax.axvline(n - 0.5, color="#d55e00", linewidth=1, linestyle="--")
         ax.axhline(n - 0.5, color="#d55e00", linewidth=1, linestyle="--")
         leaks = leak_in(weights, mask), leak_out(weights, mask)
-        ax.set_title("L = {:.2f}  L′ = {:.2f}".format(*leaks), fontsize=8)
+        ax.set_title("L = {:.2f}  L′ = {:.2f}".format(*leaks), fontsize=10)
         ax.set(xticks=[0, 4, 8], yticks=[0, 4, 8])
     axes[1, column].set_xlabel(name)
 axes[0, 0].set_ylabel("2")
@@ -193,7 +194,7 @@ fig, ax = plt.subplots(figsize=(4.8, 2.0))
 style = {"cmap": "Oranges", "vmin": 0, "vmax": 1.3, "interpolation": "none"}
 ax.imshow(rows, aspect="auto", origin="lower", **style)
 for depth, t in zip(*np.nonzero(rows)):
-    ax.text(t, depth, "NaN", ha="center", va="center", color="white", fontsize=8)
+    ax.text(t, depth, "NaN", ha="center", va="center", color="white", fontsize=10)
 ax.set(xlabel="t", ylabel="ℓ", xticks=range(n + 4), yticks=range(depths + 1));
 
 # %% [markdown]

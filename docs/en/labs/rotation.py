@@ -1,6 +1,7 @@
 # ---
 # title: Turning queries and keys
 # description: A lab of twenty minutes on RoPE. Turn arrows, see scores that know offsets only, build a head that looks back, break a model with the wrong layout, and stretch a context.
+# needs: [rotary]
 # jupyter:
 #   jupytext:
 #     text_representation:

@@ -1,6 +1,7 @@
 # ---
 # title: Waveforms and clock hands
 # description: A lab of twenty minutes. Predict, run and change the waves behind the sinusoidal encoding, then read a position off its clock hands, also through noise.
+# needs: [sinusoidal]
 # jupyter:
 #   jupytext:
 #     text_representation:

@@ -1,6 +1,7 @@
 # ---
 # title: 掩码与泄漏
 # description: 二十分钟的实验：先预测，再运行，再改动。填充分走多少注意力，两层之间朝哪边流，NaN 怎样扩散，填充放在左边又会怎样。
+# needs: [masks]
 # jupyter:
 #   jupytext:
 #     text_representation:
@@ -144,7 +145,7 @@ for column, (name, plan) in enumerate(plans.items()):
         ax.axvline(n - 0.5, color="#d55e00", linewidth=1, linestyle="--")
         ax.axhline(n - 0.5, color="#d55e00", linewidth=1, linestyle="--")
         leaks = leak_in(weights, mask), leak_out(weights, mask)
-        ax.set_title("L = {:.2f}  L′ = {:.2f}".format(*leaks), fontsize=8)
+        ax.set_title("L = {:.2f}  L′ = {:.2f}".format(*leaks), fontsize=10)
         ax.set(xticks=[0, 4, 8], yticks=[0, 4, 8])
     axes[1, column].set_xlabel(name)
 axes[0, 0].set_ylabel("2")
@@ -182,7 +183,7 @@ fig, ax = plt.subplots(figsize=(4.8, 2.0))
 style = {"cmap": "Oranges", "vmin": 0, "vmax": 1.3, "interpolation": "none"}
 ax.imshow(rows, aspect="auto", origin="lower", **style)
 for depth, t in zip(*np.nonzero(rows)):
-    ax.text(t, depth, "NaN", ha="center", va="center", color="white", fontsize=8)
+    ax.text(t, depth, "NaN", ha="center", va="center", color="white", fontsize=10)
 ax.set(xlabel="t", ylabel="ℓ", xticks=range(n + 4), yticks=range(depths + 1));
 
 # %% [markdown]

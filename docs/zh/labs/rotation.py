@@ -1,6 +1,7 @@
 # ---
 # title: 旋转查询和键
 # description: 二十分钟的 RoPE 实验：转箭头，看分数只认偏移，造一个往回看的头，用错的配对弄坏一个模型，再把上下文拉长。
+# needs: [rotary]
 # jupyter:
 #   jupytext:
 #     text_representation:

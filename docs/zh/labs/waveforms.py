@@ -1,6 +1,7 @@
 # ---
 # title: 波形与指针
 # description: 二十分钟的实验：先预测，再运行，再改一改正弦位置编码背后的波；然后像看钟一样从指针读出位置，有噪声也照读。
+# needs: [sinusoidal]
 # jupyter:
 #   jupytext:
 #     text_representation:

@@ -1,0 +1,145 @@
+/* What the book adds to Material in the browser. It is loaded before Material's own script. */
+(() => {
+  "use strict";
+  const fromDisk = location.protocol === "file:";
+
+  /* --- Search ---------------------------------------------------------------------------------------------
+     The index is the heaviest file of the book, and most visits search nothing: it is fetched when the reader
+     turns to the search. From disk Material takes it from a script instead. */
+  const nearSearch = new Promise((turned) => {
+    const look = (event) => {
+      const target = event.target instanceof Element ? event.target : null;
+      const key = event.type === "keydown" && ["f", "s", "/"].includes(event.key);
+      if (key || target?.closest("[data-md-component=search], [for=__search], #__search")) turned();
+    };
+    for (const type of ["focusin", "pointerdown", "keydown", "change"]) addEventListener(type, look, true);
+    if (new URLSearchParams(location.search).has("q")) turned();
+  });
+  const { open, send } = XMLHttpRequest.prototype;
+  XMLHttpRequest.prototype.open = function (method, url, ...rest) {
+    this.waits = /\/search_index\.json$/.test(url);
+    return open.call(this, method, url, ...rest);
+  };
+  XMLHttpRequest.prototype.send = function (...body) {
+    if (this.waits) nearSearch.then(() => send.apply(this, body));
+    else send.apply(this, body);
+  };
+
+  /* Material listens to keys only: text that is pasted, dictated or filled in would find nothing. */
+  addEventListener("input", (event) => {
+    if (event.target.matches?.(".md-search__input")) event.target.dispatchEvent(new KeyboardEvent("keyup"));
+  });
+
+  /* A page from disk may start no worker: the search runs in a frame of its own that stands in for one. */
+  if (fromDisk) {
+    window.IFrameWorker = window.Worker = class extends EventTarget {
+      constructor(url) {
+        super();
+        const frame = document.body.appendChild(document.createElement("iframe"));
+        frame.hidden = true;
+        frame.title = "search";
+        const scope = frame.contentWindow;
+        scope.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data }));
+        scope.importScripts = async (...urls) => {
+          for (const each of urls) await load(each);
+        };
+        const load = (src) =>
+          new Promise((resolve, reject) => {
+            const script = scope.document.createElement("script");
+            Object.assign(script, { src: new URL(src, location), onload: resolve, onerror: reject, async: false });
+            scope.document.body.append(script);
+          });
+        this.scope = scope;
+        this.ready = load(url);
+      }
+
+      postMessage(data) {
+        this.ready.then(() => this.scope.dispatchEvent(new MessageEvent("message", { data })));
+      }
+    };
+  }
+
+  /* --- Copying --------------------------------------------------------------------------------------------
+     A block that continues another is copied together with it, a command without its prompt and its output. */
+  const program = (code) => {
+    const blocks = [...document.querySelectorAll(".language-python.highlight pre > code")];
+    const parts = [];
+    for (let at = blocks.indexOf(code); at >= 0; at--) {
+      parts.unshift(blocks[at].textContent.trimEnd()); // also of a folded answer, which has no visible text
+      if (!blocks[at].closest(".continued")) break;
+    }
+    return parts.join("\n\n") + "\n";
+  };
+  const command = (code) => {
+    const copy = code.cloneNode(true);
+    for (const silent of copy.querySelectorAll(".gp, .go")) silent.remove();
+    return copy.textContent.trim() + "\n";
+  };
+  addEventListener(
+    "click",
+    (event) => {
+      const button = event.target instanceof Element && event.target.closest("[data-clipboard-target]");
+      const code = button && document.querySelector(button.dataset.clipboardTarget);
+      if (!code) return;
+      const text = code.closest(".language-python") ? program(code) : code.closest(".language-console") && command(code);
+      if (text) button.dataset.clipboardText = text;
+    },
+    true,
+  );
+
+  /* A formula is copied as TeX: whoever selects some of it gets all of it, between dollar signs. */
+  addEventListener("copy", (event) => {
+    const selection = getSelection();
+    if (selection.isCollapsed) return;
+    const formula = (node) => (node instanceof Element ? node : node.parentElement)?.closest("math");
+    const range = selection.getRangeAt(0).cloneRange();
+    const [first, last] = [formula(range.startContainer), formula(range.endContainer)];
+    if (first) range.setStartBefore(first);
+    if (last) range.setEndAfter(last);
+    const copied = range.cloneContents();
+    const formulas = copied.querySelectorAll("math");
+    if (!formulas.length) return;
+    for (const each of formulas) {
+      const mark = each.getAttribute("display") === "block" ? "$$" : "$";
+      const lines = (mark + each.querySelector("annotation").textContent + mark).split("\n");
+      each.replaceWith(...lines.flatMap((line, number) => (number ? [document.createElement("br"), line] : [line])));
+    }
+    const box = document.body.appendChild(document.createElement("div"));
+    box.style.cssText = "position:fixed;left:-9999px;white-space:normal";
+    box.append(copied);
+    event.clipboardData.setData("text/plain", box.innerText);
+    box.remove();
+    event.preventDefault();
+  });
+
+  /* --- By keyboard and for screen readers -----------------------------------------------------------------
+     Material opens its menu and its search by labels of hidden boxes, which no key reaches: they become buttons.
+     What scrolls sideways can be reached, too. */
+  const words = document.querySelector("#book-words").dataset;
+  document.querySelector(".md-search")?.setAttribute("aria-label", words.search);
+  for (const label of document.querySelectorAll("header label.md-header__button:is([for=__drawer], [for=__search])")) {
+    const button = document.createElement("button");
+    for (const { name, value } of label.attributes) button.setAttribute(name, value);
+    const box = document.getElementById(label.htmlFor);
+    button.setAttribute("aria-label", box.id === "__drawer" ? words.menu : words.search);
+    button.append(...label.childNodes);
+    button.addEventListener("click", () => box.click());
+    label.replaceWith(button);
+  }
+  const reachable = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
+      else target.removeAttribute("tabindex");
+    }
+  });
+  const watched = new WeakSet();
+  const look = () => {
+    for (const nav of document.querySelectorAll(".md-code__nav:not([role])")) nav.setAttribute("role", "none");
+    for (const box of document.querySelectorAll(".md-typeset__scrollwrap, .formula")) {
+      if (!watched.has(box)) reachable.observe(box);
+      watched.add(box);
+    }
+  };
+  look();
+  new MutationObserver(look).observe(document.body, { childList: true, subtree: true });
+})();

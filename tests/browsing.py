@@ -1,0 +1,304 @@
+"""A reader's browser: what it fetches, shows and hears of a page, and what is wrong with that.
+
+`visit` loads a page once, as a first-time reader on a phone would, and measures everything; each function in
+CHECKS takes what was measured and gives a list of faults.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gzip
+import http.server
+import importlib.resources
+import shutil
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, Page, Response, sync_playwright
+
+__all__ = ["CHECKS", "NONE", "Browser", "Visit", "chromium", "launched", "served", "visit"]
+
+NONE = "no browser: `apt-get install chromium fonts-noto-cjk`, or any Chrome or Chromium on the PATH"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PHONE, DESKTOP, NARROW = (390, 844), (1280, 800), (320, 640)
+LOOKS = (("light", PHONE), ("dark", PHONE), ("dark", DESKTOP), ("light", DESKTOP))
+
+FIRST_VISIT = 250 * 1024  # bytes, compressed
+HTML = 40 * 1024
+SHIFT = 0.05
+NODES = 10_000
+LABEL = 11  # px
+
+
+def chromium() -> str | None:
+    """The path of a browser, None where there is none."""
+    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+@contextlib.contextmanager
+def launched(path: str) -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address at which `folder` is served, with a slash at its end."""
+    handler = functools.partial(_Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+# --- Measuring ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Visit:
+    """What a browser makes of a page."""
+
+    url: str
+    elsewhere: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    console: list[str] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)  # bytes over the wire, by address
+    shift: float = 0.0
+    nodes: int = 0
+    labels: list[float] = field(default_factory=list)  # px of the labels in figures, on a phone
+    wide: list[str] = field(default_factory=list)  # what sticks out of a narrow screen
+    axe: list[str] = field(default_factory=list)
+
+    @property
+    def html(self) -> int:
+        return self.sizes.get(self.url, 0)
+
+    @property
+    def weight(self) -> int:
+        return sum(self.sizes.values())
+
+
+SHIFTS = """
+window.shift = 0;
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+MEASURE = """async () => {
+  for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight) {
+    scrollTo(0, y);
+    await new Promise(requestAnimationFrame);
+  }
+  scrollTo(0, 0);
+  const px = (text) => {
+    const matrix = text.getScreenCTM();
+    return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(matrix.a, matrix.b);
+  };
+  const labels = [...document.querySelectorAll("figure svg text")];
+  const open = labels.filter((text) => text.textContent.trim() && text.getClientRects().length);
+  return {
+    shift: window.shift,
+    nodes: document.querySelectorAll("*").length,
+    labels: open.map(px),
+  };
+}"""
+
+WIDE = """() => {
+  const width = document.documentElement.clientWidth;
+  if (document.scrollingElement.scrollWidth <= width) return [];
+  const scrolls = (node) => {
+    for (let box = node.parentElement; box && box !== document.body; box = box.parentElement)
+      if (getComputedStyle(box).overflowX !== "visible") return true;
+    return false;
+  };
+  const out = [...document.querySelectorAll("body *")].filter(
+    (node) => node.getBoundingClientRect().right > width + 1 && !scrolls(node));
+  return (out.length ? out : [document.body]).slice(0, 3).map((node) => node.outerHTML.slice(0, 100));
+}"""
+
+# Tokens of a kind have one colour: of the blocks of code only those that show a new kind are looked at.
+AXE = """async (again) => {
+  const seen = new Set(), known = [];
+  for (const block of document.querySelectorAll("pre")) {
+    const kinds = [...block.querySelectorAll("[class]")].map((node) => node.className);
+    if (kinds.every((kind) => seen.has(kind)) && known.push(block)) continue;
+    kinds.forEach((kind) => seen.add(kind));
+  }
+  const { violations } = await axe.run({ exclude: known.concat(again) }, { resultTypes: ["violations"] });
+  return violations.map((fault) => {
+    const [first] = fault.nodes;
+    return `${fault.id} (${fault.nodes.length}): ${first.html.slice(0, 120)}: ${first.failureSummary}`;
+  });
+}"""
+
+
+@functools.cache
+def axe_script() -> str:
+    """axe-core, from the package that carries it."""
+    file = importlib.resources.files("axe_playwright_python") / "axe.min.js"
+    return file.read_text(encoding="utf-8")
+
+
+def axe(page: Page, again: bool = False) -> list[str]:
+    """What axe-core finds on a page as it stands; formulas and drawings are not looked at `again`."""
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(axe_script())
+    found: list[str] = page.evaluate(AXE, ["math", "figure svg"] if again else [])
+    return found
+
+
+def resized(page: Page, size: tuple[int, int], scheme: str = "light") -> None:
+    """Another screen or palette, and time to follow."""
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.wait_for_timeout(150)
+
+
+def watch(page: Page, visit: Visit) -> list[Response]:
+    """Write down what a page fetches and complains of from now on; gives the growing list of responses."""
+    origin = "{0.scheme}://{0.netloc}".format(urlsplit(visit.url))
+    responses: list[Response] = []
+
+    def requested(url: str) -> None:
+        if urlsplit(url).scheme not in ("data", "blob", "about") and not url.startswith(f"{origin}/"):
+            visit.elsewhere.append(url)
+
+    def answered(response: Response) -> None:
+        responses.append(response)
+        if response.status >= 400:
+            visit.failed.append(f"{response.status} {response.url}")
+
+    def unanswered(why: str, url: str) -> None:
+        if why != "net::ERR_ABORTED":  # the reader has gone on meanwhile
+            visit.failed.append(f"{why} {url}")
+
+    page.on("request", lambda request: requested(request.url))
+    page.on("response", answered)
+    page.on("requestfailed", lambda request: unanswered(str(request.failure), request.url))
+    page.on("pageerror", lambda error: visit.console.append(str(error)))
+    page.on(
+        "console",
+        lambda message: (
+            visit.console.append(message.text) if message.type in ("error", "warning", "assert") else None
+        ),
+    )
+    return responses
+
+
+def counted(response: Response) -> bool:
+    return response.status == 200 and response.url.startswith("http")
+
+
+def size(response: Response) -> int:
+    """Bytes of a response over the wire, as a server that compresses sends it."""
+    body = response.body()
+    kind = response.headers.get("content-type", "")
+    compressible = kind.startswith("text/") or any(name in kind for name in ("javascript", "json", "xml"))
+    return len(gzip.compress(body, 6, mtime=0)) if compressible else len(body)
+
+
+def visit(browser: Browser, url: str) -> Visit:
+    """Load a page for the first time on a phone, then look at it on other screens and in the dark."""
+    result = Visit(url)
+    context = browser.new_context(viewport={"width": PHONE[0], "height": PHONE[1]}, color_scheme="light")
+    try:
+        context.add_init_script(SHIFTS)
+        page = context.new_page()
+        responses = watch(page, result)
+        page.goto(url)
+        page.wait_for_load_state("networkidle")
+        measured = page.evaluate(MEASURE)
+        result.sizes = {answer.url: size(answer) for answer in responses if counted(answer)}
+        result.shift, result.nodes, result.labels = (measured[key] for key in ("shift", "nodes", "labels"))
+        for turn, (scheme, screen) in enumerate(LOOKS):
+            resized(page, screen, scheme)
+            result.axe += [f"{scheme}, {screen[0]} px: {fault}" for fault in axe(page, turn > 0)]
+        resized(page, NARROW)
+        page.evaluate("for (const folded of document.querySelectorAll('details')) folded.open = true")
+        result.wide = page.evaluate(WIDE)
+    finally:
+        context.close()
+    return result
+
+
+# --- Judging ------------------------------------------------------------------------------------------------
+
+
+def nothing_from_elsewhere(page: Visit) -> list[str]:
+    return page.elsewhere
+
+
+def nothing_missing(page: Visit) -> list[str]:
+    return page.failed
+
+
+def no_complaint(page: Visit) -> list[str]:
+    return page.console
+
+
+def light(page: Visit) -> list[str]:
+    found = [f"the page has {page.html} bytes"] if page.html > HTML else []
+    if page.weight > FIRST_VISIT:
+        parts = ", ".join(f"{url.rsplit('/', 1)[-1]} {count}" for url, count in page.sizes.items())
+        found.append(f"a first visit has {page.weight} bytes: {parts}")
+    return found
+
+
+def steady(page: Visit) -> list[str]:
+    return [f"the layout shifts by {page.shift:.3f}"] if page.shift > SHIFT else []
+
+
+def not_too_many_nodes(page: Visit) -> list[str]:
+    return [f"{page.nodes} nodes"] if page.nodes > NODES else []
+
+
+def fits_a_narrow_screen(page: Visit) -> list[str]:
+    return page.wide
+
+
+def labels_can_be_read(page: Visit) -> list[str]:
+    smallest = min(page.labels, default=LABEL)
+    return [f"a label has {smallest:.1f} px"] if smallest < LABEL - 0.05 else []
+
+
+def accessible(page: Visit) -> list[str]:
+    return page.axe
+
+
+CHECKS = (
+    nothing_from_elsewhere,
+    nothing_missing,
+    no_complaint,
+    light,
+    steady,
+    not_too_many_nodes,
+    fits_a_narrow_screen,
+    labels_can_be_read,
+    accessible,
+)
