@@ -120,6 +120,10 @@ def test_the_font_has_what_formulas_need_and_is_the_same_every_time(
     variants = font["MATH"].table.MathVariants
     assert characters[ord("(")] in variants.VertGlyphCoverage.glyphs
     assert characters[ord("√")] in variants.VertGlyphCoverage.glyphs
+    signs = variants.VertGlyphConstruction[variants.VertGlyphCoverage.glyphs.index(characters[ord("√")])]
+    tall = [record.VariantGlyph for record in signs.MathGlyphVariantRecord]
+    assert len(tall) > 1
+    assert len({font["hmtx"][name][0] for name in tall}) == 1  # else a small root has a gap behind it
     assert "Open Font License" in font["name"].getDebugName(13)
     assert len(made[0]) < 100_000
 

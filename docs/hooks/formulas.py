@@ -279,7 +279,8 @@ def font_subset(characters: Iterable[str]) -> bytes:
 
 def _font_subset(characters: str) -> bytes:
     source = _font_file()
-    entry = cache.key(cache.version("fonttools"), cache.version("brotli"), source.read_bytes(), characters)
+    sources = (Path(__file__).read_bytes(), source.read_bytes())
+    entry = cache.key(cache.version("fonttools"), cache.version("brotli"), *sources, characters)
     store = cache.Store("font", suffix=".base64")
     if (kept := store.get(entry)) is not None:
         return base64.b64decode(kept)
@@ -296,10 +297,30 @@ def _font_subset(characters: str) -> bytes:
     cutter = subset.Subsetter(options)
     cutter.populate(text=characters)
     cutter.subset(font)
+    _narrow_roots(font)
     buffer = io.BytesIO()
     subset.save_font(font, buffer, options)
     store.put(entry, base64.b64encode(buffer.getvalue()).decode())
     return buffer.getvalue()
+
+
+def _narrow_roots(font: TTFont) -> None:
+    """Make the tall root signs as wide as the small one.
+
+    Chromium keeps for every root the width of the widest sign, which leaves a gap behind a small one.
+    """
+    glyphs, widths = font["glyf"], font["hmtx"]
+    root = font.getBestCmap()[ord("√")]
+    variants = font["MATH"].table.MathVariants
+    tall = variants.VertGlyphConstruction[variants.VertGlyphCoverage.glyphs.index(root)]
+    names = {record.VariantGlyph for record in tall.MathGlyphVariantRecord}
+    names |= {record.glyph for record in tall.GlyphAssembly.PartRecords}
+    for name in names - {root}:
+        scale = widths[root][0] / widths[name][0]
+        glyphs[name].coordinates.scale((scale, 1))
+        glyphs[name].coordinates.toInt()
+        glyphs[name].recalcBounds(glyphs)
+        widths[name] = (widths[root][0], glyphs[name].xMin)
 
 
 def _font_file() -> Path:
