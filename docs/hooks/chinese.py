@@ -1,4 +1,8 @@
-"""Chinese lines are joined without a space: a line break in the source is no word break in Chinese."""
+"""Chinese typography that a style sheet cannot give.
+
+A line break in the source is no word break in Chinese: lines are joined without a space. What is stressed in
+Latin letters, the title of a paper say, is marked as English, for italics instead of the dots of Chinese.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,14 @@ _INLINE = "(?:a|b|code|del|em|i|ins|mark|strong)"
 _BREAK = re.compile(
     rf"(?<={_CHINESE})((?:</{_INLINE}>)*)[ \t]*\n[ \t]*((?:<{_INLINE}\b[^>]*>)*)(?={_CHINESE})"
 )
+_FOREIGN = re.compile(r"<em>(?=[^<]*[A-Za-z])([^<\u2e80-\u9fff]+)</em>")
 _VERBATIM = re.compile(r"(<pre\b.*?</pre>|<svg\b.*?</svg>)", re.DOTALL)
 
 
 @event_priority(50)  # before the search index takes the text
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Mends the pages of the Chinese book."""
-    return joined(html) if config.theme["language"] == "zh" else html
+    return joined(marked(html)) if config.theme["language"] == "zh" else html
 
 
 def joined(html: str) -> str:
@@ -34,3 +39,12 @@ def joined(html: str) -> str:
     """
     pieces = _VERBATIM.split(html)
     return "".join(_BREAK.sub(r"\1\2", piece) if k % 2 == 0 else piece for k, piece in enumerate(pieces))
+
+
+def marked(html: str) -> str:
+    """The page with stressed words of another language marked as such.
+
+    >>> marked("<em>YaRN: Window Extension</em>，<em>位置</em>，<em>RoPE 的</em>")
+    '<em lang="en">YaRN: Window Extension</em>，<em>位置</em>，<em>RoPE 的</em>'
+    """
+    return _FOREIGN.sub(r'<em lang="en">\1</em>', html)
