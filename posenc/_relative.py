@@ -1,4 +1,4 @@
-"""What the relative biases share: positions of queries and keys, a matrix from values by offset, checks."""
+"""What relative position biases share: places of queries and keys, values by offset in a matrix, checks."""
 
 from __future__ import annotations
 

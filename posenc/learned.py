@@ -1,4 +1,4 @@
-"""Learned position embeddings: a table with one trained row for each position, and what to do at its end.
+"""Learned positional embeddings: a table with one trained row for each position, and what to do at its end.
 
 Sources: Gehring et al., Convolutional Sequence to Sequence Learning (2017), section 3.1,
 https://arxiv.org/abs/1705.03122; Devlin et al., BERT (2019), https://arxiv.org/abs/1810.04805;
@@ -20,7 +20,7 @@ Overflow = Literal["error", "clamp"]
 
 
 def learned_encoding(positions: int | Array, table: Array, *, overflow: Overflow = "error") -> Array:
-    """The rows of a table of position embeddings.
+    """The rows of a table of learned positional embeddings.
 
     p_t = table[t], rows counted from 0; with overflow="clamp" p_t = table[min(t, max_len − 1)].
 

@@ -1,7 +1,7 @@
 """Locality: near keys before far ones. A code of Gaussian bumps that has it by design, and measures of it.
 
-The Gaussian code is a thought experiment, not a published position encoding: its attention can be worked out
-to the end, and shows what locality costs.
+The Gaussian code is a thought experiment, not a published positional encoding: its attention can be worked
+out to the end, and shows what locality costs.
 """
 
 from __future__ import annotations

@@ -17,29 +17,15 @@ from collections.abc import Iterator, Mapping
 from itertools import zip_longest
 from pathlib import Path
 
+import terms
+import yaml
 from cache import ROOT
 from pages import CHINESE, Fault, Fence, Page, Part, Unit, read, uncollected
 
 LANGUAGES = ("en", "zh")
 
+_FRONT_MATTER = re.compile(r"(?:# )?---[ \t]*\n((?:.*\n)*?)(?:# )?---[ \t]*\n")
 _NUMBER = r"(?<![A-Za-z\d.])\d+(?:\.\d+)?(?![A-Za-z\d])"  # not those in float32 or 10th
-
-# Words that terms.md rules out and that have no other meaning in a chapter.
-WRONG_TERMS = {
-    "zh": {
-        "代币": "词元",
-        "令牌": "词元",
-        "头寸": "位置",
-        "绳索": "旋转位置编码",
-        "旋转位置嵌入": "旋转位置编码",
-        "正弦位置嵌入": "正弦位置编码",
-        "注意力得分": "注意力分数",
-    },
-    "en": {
-        "sinusoidal embedding": "sinusoidal encoding",
-        "rotary position encoding": "rotary position embedding",
-    },
-}
 
 
 # --- One page -----------------------------------------------------------------------------------------------
@@ -50,13 +36,24 @@ def census(page: Page) -> list[Fault]:
     return sorted([*page.faults, *uncollected(page)], key=lambda fault: fault.line)
 
 
-def front_matter(page: Page) -> list[Fault]:
-    """A page has a title and a description."""
-    return [
-        Fault(1, f"the front matter has no {name}")
-        for name in ("title", "description")
-        if not page.meta.get(name)
-    ]
+def metadata(text: str) -> dict[str, object]:
+    """The front matter of a page, or of a lab, where it stands in comments."""
+    match = _FRONT_MATTER.match(text)
+    lines = match[1].splitlines() if match else []
+    found = yaml.safe_load("\n".join(re.sub("^# ?", "", line) for line in lines))
+    return found if isinstance(found, dict) else {}
+
+
+def front_matter(text: str, language: str) -> list[Fault]:
+    """A page has a title and a description, in its language."""
+    meta, found = metadata(text), []
+    for name in ("title", "description"):
+        words = str(meta.get(name) or "").strip()
+        if not words:
+            found.append(Fault(1, f"the front matter has no {name}"))
+        elif bool(CHINESE.search(words)) != (language == "zh"):
+            found.append(Fault(1, f"the {name} is not in the language of the page: {words}"))
+    return found
 
 
 def headings(page: Page) -> list[Fault]:
@@ -96,16 +93,6 @@ def captions(page: Page, language: str) -> list[Fault]:
     return found
 
 
-def terms(page: Page, language: str) -> list[Fault]:
-    """Words that the book says otherwise."""
-    found = []
-    for number, line in enumerate(page.prose.split("\n"), start=1):
-        for wrong, right in WRONG_TERMS[language].items():
-            if wrong in line.lower():
-                found.append(Fault(number, f"the book's word for '{wrong}' is '{right}'"))
-    return found
-
-
 def links(page: Page) -> list[Fault]:
     """Links within the book lead to a page, and to a heading that it has."""
     found = []
@@ -132,8 +119,8 @@ def _ids(path: Path, page: Page) -> set[str]:
 
 def one(page: Page, language: str) -> list[Fault]:
     """Everything that is wrong with one page by itself."""
-    checks = census(page) + front_matter(page) + headings(page) + links(page)
-    checks += captions(page, language) + terms(page, language)
+    checks = census(page) + front_matter(page.text, language) + headings(page) + links(page)
+    checks += captions(page, language) + terms.faults(page.text)
     return sorted(checks, key=lambda fault: fault.line)
 
 
@@ -150,6 +137,16 @@ def same_files(english: Path, chinese: Path) -> list[str]:
         f"{book.name}/{name} has no twin in {other.name}"
         for book, other in ((english, chinese), (chinese, english))
         for name in sorted(names[book] - names[other])
+    ]
+
+
+def same_front_matter(english: str, chinese: str) -> list[Fault]:
+    """All but title and description is the same in both languages: what a page needs, its search boost."""
+    ours, theirs = metadata(english), metadata(chinese)
+    return [
+        Fault(1, f"'{name}' is {theirs.get(name)!r} here and {ours.get(name)!r} on the English page")
+        for name in sorted({*ours, *theirs} - {"title", "description"})
+        if ours.get(name) != theirs.get(name)
     ]
 
 
@@ -348,7 +345,8 @@ def _normal(tex: str) -> str:
 
 def both(english: Page, chinese: Page) -> list[Fault]:
     """Everything that two pages in two languages do not agree about."""
-    found = same_headings(english, chinese) + same_code(english, chinese)
+    found = same_front_matter(english.text, chinese.text)
+    found += same_headings(english, chinese) + same_code(english, chinese)
     return sorted(found + same_formulas(english, chinese), key=lambda fault: fault.line)
 
 

@@ -1,7 +1,7 @@
-"""Chinese typography that a style sheet cannot give.
+"""What HTML does not know of Chinese: a line break is no word break, and emphasis is a dot below a character.
 
-A line break in the source is no word break in Chinese: lines are joined without a space. What is stressed in
-Latin letters, the title of a paper say, is marked as English, for italics instead of the dots of Chinese.
+Titles of papers, which Markdown writes as emphasis too, are in English: marked so, they stay in italics, and
+a screen reader can say them.
 """
 
 from __future__ import annotations
@@ -15,18 +15,19 @@ from mkdocs.structure.pages import Page
 
 # Ideographs, Chinese punctuation and full-width forms, and the quotation marks and dashes that both use.
 _CHINESE = "[\u2e80-\u303f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef“”‘’…—]"
-_INLINE = "(?:a|b|code|del|em|i|ins|mark|strong)"
+_INLINE = "(?:a|b|code|del|em|i|ins|mark|span|strong)"
+_GAP = rf"((?:</{_INLINE}>)*)[ \t]*\n[ \t]*((?:<{_INLINE}\b[^>]*>)*)"
+# Between Chinese characters; and beside a Chinese mark, which has its own space, whatever stands there.
 _BREAK = re.compile(
-    rf"(?<={_CHINESE})((?:</{_INLINE}>)*)[ \t]*\n[ \t]*((?:<{_INLINE}\b[^>]*>)*)(?={_CHINESE})"
+    rf"(?<={_CHINESE}){_GAP}(?={_CHINESE})|(?<=[，。：；？！、（）]){_GAP}(?=[^\s<])|(?<=[^\s>]){_GAP}(?=[，。：；？！、）])"
 )
-_FOREIGN = re.compile(r"<em>(?=[^<]*[A-Za-z])([^<\u2e80-\u9fff]+)</em>")
 _VERBATIM = re.compile(r"(<pre\b.*?</pre>|<svg\b.*?</svg>)", re.DOTALL)
 
 
 @event_priority(50)  # before the search index takes the text
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Mends the pages of the Chinese book."""
-    return joined(marked(html)) if config.theme["language"] == "zh" else html
+    return in_english(joined(html)) if config.theme["language"] == "zh" else html
 
 
 def joined(html: str) -> str:
@@ -34,17 +35,26 @@ def joined(html: str) -> str:
 
     >>> joined("<p>第一行，\\n第二<b>行</b>\\n<b>第</b>三行\\nend</p>")
     '<p>第一行，第二<b>行</b><b>第</b>三行\\nend</p>'
+    >>> joined("<p>用 posenc，\\nNumPy 也用 <code>a</code>\\n。")
+    '<p>用 posenc，NumPy 也用 <code>a</code>。'
     >>> joined("<pre>第一\\n第二</pre>")
     '<pre>第一\\n第二</pre>'
     """
     pieces = _VERBATIM.split(html)
-    return "".join(_BREAK.sub(r"\1\2", piece) if k % 2 == 0 else piece for k, piece in enumerate(pieces))
+    return "".join(_BREAK.sub(_kept, piece) if k % 2 == 0 else piece for k, piece in enumerate(pieces))
 
 
-def marked(html: str) -> str:
-    """The page with stressed words of another language marked as such.
+def _kept(gap: re.Match[str]) -> str:
+    """The tags around a break."""
+    return "".join(group or "" for group in gap.groups())
 
-    >>> marked("<em>YaRN: Window Extension</em>，<em>位置</em>，<em>RoPE 的</em>")
-    '<em lang="en">YaRN: Window Extension</em>，<em>位置</em>，<em>RoPE 的</em>'
+
+def in_english(html: str) -> str:
+    """The page with what is emphasised and has no Chinese in it marked as English.
+
+    >>> in_english("<p><em>Attention Is All You Need</em>，<em>重点</em></p>")
+    '<p><em lang="en">Attention Is All You Need</em>，<em>重点</em></p>'
     """
-    return _FOREIGN.sub(r'<em lang="en">\1</em>', html)
+    return re.sub(
+        r"<em>(?=[^<]*[A-Za-z]{2}[^<]*</em>)(?![^<]*[\u3400-\u9fff][^<]*</em>)", '<em lang="en">', html
+    )

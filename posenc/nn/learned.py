@@ -1,4 +1,4 @@
-"""Learned position embeddings as a layer: a trained row for each position, added to the token embeddings."""
+"""Learned positional embeddings as a layer: one trained row a position, added to the token embeddings."""
 
 from __future__ import annotations
 
