@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, Response, sync_playwright
 
-__all__ = ["CHECKS", "NONE", "Browser", "Visit", "chromium", "launched", "served", "visit"]
+__all__ = ["CHECKS", "NONE", "Browser", "Quiet", "Visit", "chromium", "launched", "served", "visit"]
 
 NONE = "no browser: `apt-get install chromium fonts-noto-cjk`, or any Chrome or Chromium on the PATH"
 FLAGS = (
@@ -37,7 +37,7 @@ PHONE, DESKTOP, NARROW = (390, 844), (1280, 800), (320, 640)
 LOOKS = (("light", PHONE), ("dark", PHONE), ("dark", DESKTOP), ("light", DESKTOP))
 
 FIRST_VISIT = 250 * 1024  # bytes, compressed
-HTML = 40 * 1024
+HTML = 40_000
 SHIFT = 0.05
 NODES = 10_000
 LABEL = 11  # px
@@ -57,15 +57,15 @@ def launched(path: str) -> Iterator[Browser]:
         browser.close()
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
+class Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         pass
 
 
 @contextlib.contextmanager
-def served(folder: Path) -> Iterator[str]:
+def served(folder: Path, kind: type[Quiet] = Quiet) -> Iterator[str]:
     """The address at which `folder` is served, with a slash at its end."""
-    handler = functools.partial(_Quiet, directory=str(folder))
+    handler = functools.partial(kind, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -111,7 +111,7 @@ new PerformanceObserver((list) => {
 """
 
 MEASURE = """async () => {
-  for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight) {
+  for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight / 2) {
     scrollTo(0, y);
     await new Promise(requestAnimationFrame);
   }
@@ -218,9 +218,16 @@ def counted(response: Response) -> bool:
 def size(response: Response) -> int:
     """Bytes of a response over the wire, as a server that compresses sends it."""
     body = response.body()
-    kind = response.headers.get("content-type", "")
-    compressible = kind.startswith("text/") or any(name in kind for name in ("javascript", "json", "xml"))
-    return len(gzip.compress(body, 6, mtime=0)) if compressible else len(body)
+    return len(compressed(body) if compressible(response.headers.get("content-type", "")) else body)
+
+
+def compressible(kind: str) -> bool:
+    """Whether servers compress this content type."""
+    return kind.startswith("text/") or any(name in kind for name in ("javascript", "json", "xml"))
+
+
+def compressed(body: bytes) -> bytes:
+    return gzip.compress(body, 6, mtime=0)
 
 
 def visit(browser: Browser, url: str) -> Visit:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Circle
 
 from posenc._arrays import Array, check_even_dim, check_integer
 from posenc.attention import attention
@@ -95,8 +96,7 @@ def _signed(value: float) -> str:
 
 
 def _dial(ax: Axes) -> None:
-    rim = np.linspace(0, 2 * math.pi, 101)
-    ax.plot(np.sin(rim), np.cos(rim), color=GREY, linewidth=1)
+    ax.add_patch(Circle((0, 0), 1, fill=False, edgecolor=GREY, linewidth=1))
     ax.plot(0, 1, color=GREY, linestyle="none", marker="|", markersize=7)
     ax.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), xticks=(), yticks=(), aspect="equal")
     ax.spines[:].set_visible(False)
@@ -105,7 +105,7 @@ def _dial(ax: Axes) -> None:
 def _turn(ax: Axes, phase: float, angle: float) -> None:
     """An arc from `phase` to `phase + angle`, angles counted clockwise from the top, with an arrow's head."""
     # Rounds lie beside each other, so that three quarters and seven quarters do not look alike.
-    steps = np.linspace(0, 1, 2 + math.ceil(40 * abs(angle)))
+    steps = np.linspace(0, 1, 2 + math.ceil(12 * abs(angle)))
     radius = 0.5 + 0.12 * abs(angle) / (2 * math.pi) * (steps - 0.5)
     x, y = radius * np.sin(phase + angle * steps), radius * np.cos(phase + angle * steps)
     ax.plot(x, y, color=GREY, linewidth=1.2)
