@@ -47,19 +47,24 @@ def commands() -> list[str]:
     return re.findall(r"^\$ (.+)$", README, re.MULTILINE)
 
 
-def test_two_commands_and_one_more() -> None:
-    serve, test, install = commands()
-    for command in (serve, test):
+def test_three_commands_and_one_more() -> None:
+    serve, offline, test, install = commands()
+    for command in (serve, offline, test):
         assert command.startswith("python3 -m venv .venv && .venv/bin/pip install -e '.[")
     assert serve.endswith(".venv/bin/mkdocs serve")
+    assert offline.endswith(".venv/bin/python docs/hooks/offline.py")
+    assert (ROOT / offline.split()[-1]).is_file()
     assert test.endswith(".venv/bin/pytest")
     assert install.startswith("pip install ")
 
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_book_gives_the_same_commands(lang: str) -> None:
+    """All but the one that makes what the reader of a page has already."""
     text = (ROOT / "docs" / lang / "index.md").read_text(encoding="utf-8")
-    assert set(re.findall(r"^\$ (.+)$", text, re.MULTILINE)) == set(commands())
+    assert set(re.findall(r"^\$ (.+)$", text, re.MULTILINE)) == {
+        command for command in commands() if "offline" not in command
+    }
 
 
 def test_ci_runs_the_command_of_the_readme(tmp_path: Path) -> None:
