@@ -1,7 +1,7 @@
 """A reader's browser: what it fetches, shows and hears of a page, and what is wrong with that.
 
 `visit` loads a page once, as a first-time reader on a phone would, and measures everything; each function in
-CHECKS takes what was measured and gives a list of faults.
+CHECKS takes what was measured and gives a list of faults. `visits` does so for many pages, two at a time.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import http.server
 import importlib.resources
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, Page, Response, sync_playwright
 
-__all__ = ["CHECKS", "NONE", "Browser", "Quiet", "Visit", "chromium", "launched", "served", "visit"]
+__all__ = ["CHECKS", "NONE", "Browser", "Quiet", "Visit", "chromium", "launched", "served", "visit", "visits"]
 
 NONE = "no browser: `apt-get install chromium fonts-noto-cjk`, or any Chrome or Chromium on the PATH"
 FLAGS = (
@@ -35,6 +36,7 @@ FLAGS = (
 )
 PHONE, DESKTOP, NARROW = (390, 844), (1280, 800), (320, 640)
 LOOKS = (("light", PHONE), ("dark", PHONE), ("dark", DESKTOP), ("light", DESKTOP))
+HANDS = 2  # browsers that visit pages at the same time
 
 FIRST_VISIT = 250 * 1024  # bytes, compressed
 HTML = 40_000
@@ -93,6 +95,7 @@ class Visit:
     labels: list[float] = field(default_factory=list)  # px of the labels in figures, on a phone
     wide: list[str] = field(default_factory=list)  # what sticks out of a narrow screen
     axe: list[str] = field(default_factory=list)
+    copied: list[str | None] = field(default_factory=list)  # what the button of each Python block gives
 
     @property
     def html(self) -> int:
@@ -151,11 +154,45 @@ AXE = """async (again) => {
     kinds.forEach((kind) => seen.add(kind));
   }
   const { violations } = await axe.run({ exclude: known.concat(again) }, { resultTypes: ["violations"] });
-  return violations.map((fault) => {
-    const [first] = fault.nodes;
-    return `${fault.id} (${fault.nodes.length}): ${first.html.slice(0, 120)}: ${first.failureSummary}`;
-  });
+  return violations.map(REPORT);
 }"""
+
+# In another palette nothing but colours can be wrong. Texts with the same colours, size and weight on the
+# same grounds have the same contrast: one of each is looked at.
+AXE_COLOURS = """async () => {
+  const grounds = new Map([[null, ""]]);
+  const ground = (node) => {
+    if (!grounds.has(node)) {
+      const { backgroundColor, backgroundImage, opacity } = getComputedStyle(node);
+      grounds.set(node, [ground(node.parentElement), backgroundColor, backgroundImage, opacity].join());
+    }
+    return grounds.get(node);
+  };
+  const kinds = new Map();
+  for (const node of document.body.querySelectorAll(":not(math *, figure svg *)")) {
+    const speaks = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+    if (!speaks || !node.checkVisibility({ visibilityProperty: true })) continue;
+    const { color, fontSize, fontWeight, textDecorationLine: line } = getComputedStyle(node);
+    const kind = [color, fontSize, fontWeight, line, node.localName === "a", ground(node)].join();
+    if (!kinds.has(kind)) kinds.set(kind, node);
+  }
+  const options = { resultTypes: ["violations"], runOnly: ["color-contrast", "link-in-text-block"] };
+  const { violations } = await axe.run({ include: [...kinds.values()] }, options);
+  return violations.map(REPORT);
+}"""
+
+REPORT = """(fault) => {
+  const [first] = fault.nodes;
+  return `${fault.id} (${fault.nodes.length}): ${first.html.slice(0, 120)}: ${first.failureSummary}`;
+}"""
+
+# What the buttons of the blocks of code put into the clipboard.
+COPIED = """() => [...document.querySelectorAll(".language-python.highlight pre")].map((block) => {
+  const button = block.querySelector("[data-clipboard-target]");
+  if (!button) return null;
+  button.click();
+  return button.dataset.clipboardText;
+})"""
 
 
 @functools.cache
@@ -165,11 +202,16 @@ def axe_script() -> str:
     return file.read_text(encoding="utf-8")
 
 
-def axe(page: Page, again: bool = False) -> list[str]:
-    """What axe-core finds on a page as it stands; formulas and drawings are not looked at `again`."""
+def axe(page: Page, again: bool = False, colours: bool = False) -> list[str]:
+    """What axe-core finds on a page as it stands.
+
+    `again`: formulas and drawings, which have the colours of the text, are passed over; `colours`: nothing
+    but colours has changed since axe looked last.
+    """
     if not page.evaluate("'axe' in window"):
         page.evaluate(axe_script())
-    found: list[str] = page.evaluate(AXE, ["math", "figure svg"] if again else [])
+    script = (AXE_COLOURS if colours else AXE).replace("REPORT", REPORT)
+    found: list[str] = page.evaluate(script, ["math", "figure svg"] if again else [])
     return found
 
 
@@ -245,13 +287,29 @@ def visit(browser: Browser, url: str) -> Visit:
         result.shift, result.nodes, result.labels = (measured[key] for key in ("shift", "nodes", "labels"))
         for turn, (scheme, screen) in enumerate(LOOKS):
             resized(page, screen, scheme)
-            result.axe += [f"{scheme}, {screen[0]} px: {fault}" for fault in axe(page, turn > 0)]
+            found = axe(page, again=turn > 0, colours=turn > 0 and screen == LOOKS[turn - 1][1])
+            result.axe += [f"{scheme}, {screen[0]} px: {fault}" for fault in found]
         resized(page, NARROW)
         page.evaluate("for (const folded of document.querySelectorAll('details')) folded.open = true")
         result.wide = page.evaluate(WIDE)
+        result.copied = page.evaluate(COPIED)
     finally:
         context.close()
     return result
+
+
+def visits(path: str, urls: Sequence[str], hands: int = HANDS) -> dict[str, Visit]:
+    """A visit to each address, by several browsers at a time."""
+
+    def part(some: Sequence[str]) -> list[Visit]:
+        with launched(path) as browser:
+            return [visit(browser, url) for url in some]
+
+    with ThreadPoolExecutor(hands) as pool:
+        found = {
+            page.url: page for some in pool.map(part, [urls[k::hands] for k in range(hands)]) for page in some
+        }
+    return {url: found[url] for url in urls}
 
 
 # --- Judging ------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import blocktests
 import browsing
 import matplotlib
 import matplotlib.pyplot as plt
+import missing
 import pytest
 import sitebuild
 from hypothesis import settings
@@ -38,12 +39,22 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[browsing.Browser]:
-    """Chromium. Without one the tests are skipped, unless POSENC_BROWSER=required says that they must run."""
+def chromium() -> str:
+    """The path of a browser; without one the tests are skipped."""
     path = browsing.chromium()
-    if path is None and os.environ.get("POSENC_BROWSER") == "required":
-        pytest.fail(f"POSENC_BROWSER=required, and there is {browsing.NONE}", pytrace=False)
     if path is None:
-        pytest.skip(browsing.NONE)
-    with browsing.launched(path) as started:
+        missing.skip_or_fail("browser", browsing.NONE)
+    return str(path)
+
+
+@pytest.fixture(scope="session")
+def browser(chromium: str) -> Iterator[browsing.Browser]:
+    with browsing.launched(chromium) as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def address(site: Path) -> Iterator[str]:
+    """Where the real site is served."""
+    with browsing.served(site) as url:
+        yield url

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import importlib
-import os
 import warnings
 from typing import Any
 
+import missing
 import pytest
 import torch
 
@@ -37,9 +37,10 @@ from posenc.nn import AlibiAttention, AlibiBias, Rotary, T5Bias
 
 def peer(name: str) -> Any:
     """A peer's module; without it these tests are skipped, except where a skipped test would go unnoticed."""
-    if os.environ.get("POSENC_PEERS") == "required":
+    try:
         return importlib.import_module(name)
-    return pytest.importorskip(name, reason="the peers are not installed: pip install 'posenc[peers]'")
+    except ModuleNotFoundError:
+        missing.skip_or_fail("peers", f"no {name}: pip install 'posenc[peers]'")
 
 
 transformers = peer("transformers")

@@ -141,11 +141,11 @@ def same_files(english: Path, chinese: Path) -> list[str]:
 
 
 def same_front_matter(english: str, chinese: str) -> list[Fault]:
-    """All but title and description is the same in both languages: what a page needs, its search boost."""
+    """All but title, description and the words it is looked up by is the same in both languages."""
     ours, theirs = metadata(english), metadata(chinese)
     return [
         Fault(1, f"'{name}' is {theirs.get(name)!r} here and {ours.get(name)!r} on the English page")
-        for name in sorted({*ours, *theirs} - {"title", "description"})
+        for name in sorted({*ours, *theirs} - {"title", "description", "tags"})
         if ours.get(name) != theirs.get(name)
     ]
 

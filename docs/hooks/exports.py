@@ -4,11 +4,11 @@ en/order.html    the page
 en/order.py      its blocks in one file, cut into cells, for an editor or `python order.py`
 en/order.md      its text without what only the build needs; figures as their captions
 en/llms.txt      the contents of the book with a line on each page; /llms.txt has both books
-en/search/search_index.js    the search index for pages opened from disk, which may not fetch a file
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from html import unescape
@@ -99,7 +99,11 @@ def lab_markdown(text: str, meta: Mapping[str, Any], language: str) -> str:
 def _plain(text: str, meta: Mapping[str, Any]) -> str:
     body = re.sub(r"\A---\n.*?\n---\n", "", text, flags=re.DOTALL)
     body = re.sub(r"\n{3,}", "\n\n", _LAB_LINK.sub(r"\1.md", body)).strip()
-    return f"---\ntitle: {meta.get('title', '')}\ndescription: {meta.get('description', '')}\n---\n\n{body}\n"
+    # quoted as in JSON, which is YAML as well: a colon or a quotation mark would end them
+    title, description = (
+        json.dumps(str(meta.get(key, "")), ensure_ascii=False) for key in ("title", "description")
+    )
+    return f"---\ntitle: {title}\ndescription: {description}\n---\n\n{body}\n"
 
 
 # --- The hook -----------------------------------------------------------------------------------------------
@@ -148,18 +152,14 @@ def _write_twins(page: Page, config: MkDocsConfig) -> None:
     target.with_suffix(".md").write_text(twin, encoding="utf-8")
 
 
-@event_priority(-100)  # when the search plugin has written its index
 def on_post_build(config: MkDocsConfig) -> None:
-    """Write the contents for models, and the search index for pages opened from disk."""
+    """Write the contents for models."""
     site = Path(config.site_dir)
     if config.extra.get("home"):
         books = [(site / language / "llms.txt").read_text(encoding="utf-8") for language in WORDS]
         text = "\n".join([f"# {config.site_name}\n\n> {config.site_description}\n", *map(_as_part, books)])
     else:
         text = contents(_nav[0], config)
-        index = site / "search" / "search_index.json"
-        found = index.read_text(encoding="utf-8")
-        index.with_suffix(".js").write_text(f"var __index = {found}\n", encoding="utf-8")
     (site / "llms.txt").write_text(text, encoding="utf-8")
 
 

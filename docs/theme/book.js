@@ -134,7 +134,7 @@
   });
   const watched = new WeakSet();
   const look = () => {
-    for (const nav of document.querySelectorAll(".md-code__nav:not([role])")) nav.setAttribute("role", "none");
+    for (const nav of document.querySelectorAll(":is(.md-code__nav, .md-tags):not([role])")) nav.setAttribute("role", "none");
     for (const box of document.querySelectorAll(".md-typeset__scrollwrap, .formula")) {
       if (!watched.has(box)) reachable.observe(box);
       watched.add(box);
