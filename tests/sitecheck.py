@@ -149,20 +149,62 @@ def unset_formulas(site: Path) -> list[str]:
     return found
 
 
+LONG = {
+    "en": 80,
+    "zh": 30,
+}  # letters of a description: fewer name a figure, and do not say what is to be seen
+# A list of the labels is what the build falls back on where nobody has looked at the figure.
+LABELS = re.compile(r"(Horizontal|Vertical) axis: |Legend: |[横纵]轴：|图例：")
+
+
 def figures(path: Path) -> tuple[int, list[str]]:
-    """How many drawings a page has, and what is wrong with them."""
+    """How many drawings a page has, and what is wrong with them.
+
+    A drawing is one picture for a screen reader. Its title is the caption; its description, in the language
+    of the page, says what is to be seen.
+    """
     found = []
+    language = "zh" if "zh" in path.parts else "en"
     drawings = soup(path).select("figure.plot")
+    ids: Counter[str] = Counter()
+    said: Counter[str] = Counter()
     for drawing in drawings:
         caption = drawing.find("figcaption")
         text = caption.get_text(strip=True) if isinstance(caption, Tag) else ""
-        if not drawing.find("svg"):
-            found.append(f"no drawing above '{text}'")
         if not text:
             found.append("a drawing has no caption")
-        elif bool(re.search("[\u4e00-\u9fff]", text)) != ("zh" in path.parts):
+        elif not _speaks(text, language):
             found.append(f"the caption is in the other language: {text}")
+        svg = drawing.find("svg")
+        if not isinstance(svg, Tag):
+            found.append(f"no drawing above '{text}'")
+            continue
+        parts = {name: svg.find(name, recursive=False) for name in ("title", "desc")}
+        words = {
+            name: part.get_text(strip=True) if isinstance(part, Tag) else "" for name, part in parts.items()
+        }
+        names = [str(part.get("id", "")) for part in parts.values() if isinstance(part, Tag)]
+        ids.update(names)
+        said[words["desc"]] += 1
+        if svg.get("role") != "img" or not names or str(svg.get("aria-labelledby", "")).split() != names:
+            found.append(f"a screen reader is not told what this drawing is called: {text}")
+        if words["title"] != text:
+            found.append(f"the title is not the caption: {words['title']}")
+        if not words["desc"]:
+            found.append(f"no description: {text}")
+        elif not _speaks(words["desc"], language):
+            found.append(f"the description is in the other language: {words['desc']}")
+        elif words["desc"] == text or len(words["desc"]) < LONG[language] or LABELS.search(words["desc"]):
+            found.append(f"the description does not say what is to be seen: {words['desc']}")
+    found += [f"two drawings share the id {name}" for name, count in ids.items() if name and count > 1]
+    found += [
+        f"two drawings share a description: {text}" for text, count in said.items() if text and count > 1
+    ]
     return len(drawings), found
+
+
+def _speaks(text: str, language: str) -> bool:
+    return bool(re.search("[\u4e00-\u9fff]", text)) == (language == "zh")
 
 
 def search_index(site: Path) -> list[str]:

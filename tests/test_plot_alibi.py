@@ -11,10 +11,10 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
-from matplotlib.patches import Rectangle
+from matplotlib.patches import Rectangle, StepPatch
 
 from posenc import alibi_bias, alibi_slopes, plot
-from posenc.plot._style import BLUE, GREY, ORANGE, Lang
+from posenc.plot._style import BLUE, ORANGE, Lang
 
 
 def points(line: Line2D) -> np.ndarray:
@@ -42,15 +42,19 @@ def test_maps_show_the_bias_on_one_scale_and_cross_out_later_keys() -> None:
         assert ax.get_title(loc="left") == f"slope {label}"
         numbers = {text.get_position(): text.get_text() for text in ax.texts}
         assert len(numbers) == 15
-        assert numbers[1, 3] == f"{-2 * m:.3g}".replace("-", "−")
+        assert numbers[1, 3] == {"1/2": "−1", "1/8": "−1/4", "0.3": "−0.6"}[label]
     assert not figure.axes[3].axison
     assert not plot.alibi_maps([0.5], 6).axes[0].texts
+    # too long for a cell: a bar says what the colours mean
+    map_, bar = plot.alibi_maps([1 / 256], 4).axes
+    assert not map_.texts
+    assert bar.get_ylabel() == "bias"
 
 
 def test_weights_sum_to_one_and_the_dot_is_at_90_percent() -> None:
     ax = plot.alibi_weights(alibi_slopes(8)[:3], 400)
     curves = [line for line in ax.lines if line.get_marker() == "None"]
-    dots = [points(line)[0] for line in ax.lines if line.get_marker() == "o"]
+    dots = [points(line)[0] for line in ax.lines if line.get_marker() != "None"]
     assert len(curves) == len(dots) == 3
     for m, curve, (window, weight) in zip((1 / 2, 1 / 4, 1 / 8), curves, dots, strict=True):
         weights = points(curve)[:, 1]
@@ -74,9 +78,10 @@ def test_rows_show_scores_and_weights_with_and_without_content() -> None:
     np.testing.assert_allclose(bars(figure.axes[0], ORANGE), scores)
     distance = np.array([3, 2, 1, 0])
     for ax, m in zip(figure.axes[1:], (0, 0.5), strict=True):
-        for color, content in ((BLUE, scores), (GREY, 0)):
+        (outline,) = [patch for patch in ax.patches if isinstance(patch, StepPatch)]
+        for heights, content in ((bars(ax, BLUE), scores), (outline.get_data()[0], 0)):
             exps = np.exp(content - m * distance)
-            np.testing.assert_allclose(bars(ax, color), exps / exps.sum())
+            np.testing.assert_allclose(heights, exps / exps.sum())
     assert figure.axes[1].get_ylim() == figure.axes[2].get_ylim()
 
 

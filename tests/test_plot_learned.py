@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.patches import Rectangle
 
 from posenc import interpolate_table, learned_encoding, plot
 from posenc.plot._style import WIDTH
@@ -28,7 +29,10 @@ def test_tables_share_scale_and_positions() -> None:
         assert list(image.get_extent()) == [-0.5, 2.5, len(table) - 0.5, -0.5]
         assert ax.get_ylim() == (9.5, -0.5)
         assert ax.get_title(loc="left") == label
-    assert [len(ax.get_lines()) for ax in figure.axes[:3]] == [1, 0, 0]  # where the short one ends
+        (box,) = [
+            patch for patch in ax.patches if isinstance(patch, Rectangle)
+        ]  # it ends where the table does
+        assert (box.get_y(), box.get_height()) == (-0.5, len(table))
     assert figure.get_figwidth() == WIDTH
 
 

@@ -80,7 +80,8 @@ def test_given_axes_are_drawn_into() -> None:
 
 
 def test_attention_pair_shows_both_and_names_the_leak() -> None:
-    left, right = plot.attention_pair(EVEN, MASKED, PADS).axes
+    left, right, bar = plot.attention_pair(EVEN, MASKED, PADS).axes
+    assert bar.get_ylabel() == "attention weight"
     np.testing.assert_array_equal(left.images[0].get_array(), EVEN)
     np.testing.assert_array_equal(right.images[0].get_array(), MASKED)
     # One scale of colours, or the two could not be compared.
@@ -135,7 +136,7 @@ def test_loss_denominators() -> None:
 
 def test_mask_maps_fill_what_may_be_seen_and_strike_empty_rows() -> None:
     left, right = plot.mask_maps({"causal": causal_mask(3), "left": LEFT}).axes
-    filled = [to_hex(box.get_facecolor()) == BLUE and box.get_alpha() == 1 for box in boxes(left)]
+    filled = [to_hex(box.get_facecolor()) == BLUE and bool(box.get_fill()) for box in boxes(left)]
     np.testing.assert_array_equal(np.reshape(filled, (3, 3)), ~causal_mask(3))
     assert not left.lines
     (struck,) = right.lines

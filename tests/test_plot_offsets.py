@@ -23,7 +23,7 @@ def points(line: Line2D) -> np.ndarray:
 
 def tips(figure: Figure, axis: int) -> list[np.ndarray]:
     """The ends of the two hands of a dial, before and after the shift."""
-    return [points(line)[0] for line in figure.axes[axis].lines if line.get_marker() == "o"]
+    return [points(line)[0] for line in figure.axes[axis].lines if line.get_marker() in ("o", "s")]
 
 
 def test_arrows_show_the_shift_of_each_pair() -> None:

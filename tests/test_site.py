@@ -190,21 +190,6 @@ def test_a_bad_entry_of_the_search_index_is_found(small: Path, entry: dict[str, 
     assert len(sitecheck.search_index(small)) == 1
 
 
-@pytest.mark.parametrize(
-    ("drawing", "says"),
-    [
-        ("<svg></svg><figcaption>A line.</figcaption>", []),
-        ("<figcaption>A line.</figcaption>", ["no drawing above 'A line.'"]),
-        ("<svg></svg>", ["a drawing has no caption"]),
-        ("<svg></svg><figcaption>一条线。</figcaption>", ["the caption is in the other language: 一条线。"]),
-    ],
-)
-def test_a_bad_figure_is_found(tmp_path: Path, drawing: str, says: list[str]) -> None:
-    page = tmp_path / "en.html"
-    page.write_text(f'<figure class="plot">{drawing}</figure>', encoding="utf-8")
-    assert sitecheck.figures(page) == (1, says)
-
-
 def test_a_difference_between_two_builds_is_found(
     small: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -32,10 +32,12 @@ import cache
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
 ID = "posenc-id-"  # stands for the prefix that a figure's ids get on its page
 MEASURE = "posenc measure"  # family name of the measuring font
 SIZE = "10px"  # of most labels
+PAD = 0.06  # inches around what is drawn: the browser's letters are not quite those that were measured
 INCH = 5.0  # rem on the page for an inch of the figure: with Material's 20 px a 10 pt label has 14 px
 
 # Chinese punctuation, ideographs, compatibility ideographs, full-width forms.
@@ -44,7 +46,7 @@ _WIDE = ((0x2E80, 0x303F), (0x3040, 0x30FF), (0x3400, 0x9FFF), (0xF900, 0xFAFF),
 _XLINK = "{http://www.w3.org/1999/xlink}"
 _LONG = re.compile(r"-?\d*\.\d{3,}(?:e[-+]?\d+)?")
 _NUMBER = re.compile(r"-?\d*\.\d+")
-_REFERENCE = re.compile(r"#([\w.:-]+)")
+_REFERENCE = re.compile(r"(?:^|(?<=url\())#([\w.:-]+)")  # and no colour, such as #0072b2
 _PATH = re.compile(r"([MLQCZz])|(-?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)")
 _POINTS = {"M": 1, "L": 1, "Q": 2, "C": 3}  # that a command of matplotlib takes
 _ROW = 4  # as many equal markers are worth a path
@@ -114,6 +116,8 @@ def set_up() -> None:
             "figure.facecolor": "none",
             "axes.facecolor": "none",
             "savefig.facecolor": "none",
+            "savefig.bbox": "tight",  # for labs; `to_svg` keeps the width
+            "savefig.pad_inches": PAD,
             "axes.unicode_minus": True,
             "axes.spines.top": False,
             "axes.spines.right": False,
@@ -134,8 +138,18 @@ def to_svg(figure: Figure) -> str:
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     # a block may have changed these, and text must stay text
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "posenc"}):
-        figure.savefig(buffer, format="svg", metadata=nothing, transparent=True)
+        figure.savefig(buffer, format="svg", metadata=nothing, transparent=True, bbox_inches=_paper(figure))
     return tidy(buffer.getvalue().decode())
+
+
+def _paper(figure: Figure) -> Bbox:
+    """The width of the figure and the height of what is on it, in inches; more where something sticks out."""
+    from matplotlib.transforms import Bbox
+
+    figure.draw_without_rendering()  # lays out the axes
+    drawn, pad = figure.get_tightbbox(), PAD
+    left, right = min(0.0, drawn.x0 - pad), max(float(figure.get_figwidth()), drawn.x1 + pad)
+    return Bbox.from_extents(left, drawn.y0 - pad, right, drawn.y1 + pad)
 
 
 def tidy(svg: str) -> str:

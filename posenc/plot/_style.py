@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import unicodedata
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import matplotlib.pyplot as plt
@@ -10,7 +12,12 @@ import numpy as np
 from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.legend import Legend
 from matplotlib.text import Text
 from matplotlib.ticker import NullFormatter
 
@@ -25,6 +32,7 @@ WIDTH = 4.8
 BLUE, ORANGE, GREEN, PURPLE, GOLD, GREY = "#0072b2", "#d55e00", "#008a65", "#b0578d", "#a07800", "#767676"
 COLORS = (BLUE, ORANGE, GREEN, PURPLE, GOLD, GREY)
 LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
+MARKERS = ("o", "s", "^", "D", "v", "P")
 
 # Words that pictures use, one place for both languages.
 WORDS: dict[str, tuple[str, str]] = {
@@ -32,6 +40,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "all / all": ("all losses / all places", "全部损失 / 全部位置"),
     "attention weight": ("attention weight", "注意力权重"),
     "bias": ("bias", "偏置"),
+    "bias alone": ("bias alone", "只有偏置"),
     "bidirectional": ("bidirectional", "双向"),
     "bucket": ("bucket", "桶"),
     "causal": ("causal", "因果"),
@@ -87,6 +96,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "right by place": ("right, counted by place", "右填充，按所在列计数"),
     "same vector": ("q = k", "q = k"),
     "scaled score": ("score / largest |score|", "分数 / 最大绝对值"),
+    "scaled value": ("value / largest |value|", "取值 / 最大绝对值"),
     "score": ("score", "分数"),
     "score fall": ("score − own score", "分数 − 自身分数"),
     "sine": ("sine", "正弦"),
@@ -104,6 +114,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "wavelength before": ("wavelength before scaling", "缩放前的波长"),
     "weight": ("weight", "权重"),
     "width": ("width", "宽度"),
+    "with content": ("with content", "加上内容"),
     "with output mask": ("with output mask", "有输出掩码"),
     "without output mask": ("without output mask", "无输出掩码"),
 }
@@ -179,6 +190,63 @@ def new_figure(
         rows, columns, figsize=(WIDTH, height), squeeze=False, layout="constrained", **options
     )
     return figure, list(axes.flat)
+
+
+def framed(ax: Axes) -> Axes:
+    """With a box around the data: a map has light cells, which end nowhere on a light page."""
+    ax.spines[:].set_visible(True)
+    return ax
+
+
+def shade(ax: Axes, left: float, right: float, label: str | None = None) -> None:
+    """A grey field from left to right. Its edges are drawn, for the field is fainter than a line may be."""
+    ax.axvspan(left, right, facecolor=to_rgba(GREY, 0.2), edgecolor=GREY, linewidth=0.8, label=label)
+
+
+def legend_above(ax: Axes) -> Legend:
+    """A legend over the axes, where it covers nothing, in as many columns as the width of the book allows."""
+    labels = ax.get_legend_handles_labels()[1]
+    # In em, which for 10 pt are 7.2 to the inch: the letters, and the handle with the gaps beside it.
+    ems = [sum(1 if unicodedata.east_asian_width(c) in "WF" else 0.54 for c in label) + 4 for label in labels]
+    columns = len(labels)
+    while columns > 1 and sum(max(column) for column in np.array_split(ems, columns)) > 7.2 * WIDTH:
+        columns -= 1
+    return ax.legend(
+        loc="lower center", bbox_to_anchor=(0.5, 1), ncols=max(columns, 1), frameon=False, fontsize=10,
+        handlelength=2.2, columnspacing=1.2, borderaxespad=0.3,
+    )  # fmt: skip
+
+
+def color_bar(
+    image: ScalarMappable,
+    axes: Axes | Sequence[Axes],
+    label: str,
+    ticks: Sequence[float],
+    shrink: float = 0.9,
+) -> Colorbar:
+    """What the colours of a map mean: a bar with a name and a few numbers, on the right of the axes.
+
+    In axes without an axis, a cell of a grid that no map needs, it lies instead.
+    """
+    figure = (axes if isinstance(axes, Axes) else axes[0]).figure
+    if isinstance(axes, Axes) and not axes.axison:
+        place = axes.inset_axes((0.05, 0.5, 0.9, 0.08))
+        bar = figure.colorbar(image, cax=place, orientation="horizontal", label=label)
+    else:
+        bar = figure.colorbar(image, ax=axes, label=label, shrink=shrink, aspect=25, pad=0.02)
+    if bar.solids is not None:
+        bar.solids.set_rasterized(True)  # one picture, and not a path for each shade
+    bar.set_ticks(list(ticks), labels=[f"{tick:.3g}".replace("-", "−") for tick in ticks])
+    return bar
+
+
+def on_cell(image: AxesImage, value: float) -> str:
+    """White or a black that no page turns light, whichever can be read better in a cell of a map."""
+    rgb = np.asarray(image.to_rgba(np.array([value])))[0, :3]
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    luminance = linear @ (0.2126, 0.7152, 0.0722)
+    # The contrast with white is 1.05 / (luminance + 0.05), that with black (luminance + 0.05) / 0.05 (WCAG).
+    return "white" if (luminance + 0.05) ** 2 < 1.05 * 0.05 else "#010101"
 
 
 def quiet(ax: Axes) -> Axes:

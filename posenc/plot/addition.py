@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import NullLocator
 
 from posenc._arrays import Array
@@ -18,18 +19,20 @@ from posenc.plot._style import (
     GREEN,
     GREY,
     LINES,
+    MARKERS,
     ORANGE,
     Lang,
     as_numbers,
     check_lang,
+    color_bar,
+    framed,
+    legend_above,
     new_figure,
     quiet,
     word,
 )
 
 __all__ = ["read_back_curves", "table_sum", "training_panels", "vector_sum"]
-
-MARKERS = "osD^v*"
 
 
 def vector_sum(embedding: Array, codes: Array, *, ax: Axes | None = None, lang: Lang = "en") -> Axes:
@@ -64,11 +67,11 @@ def vector_sum(embedding: Array, codes: Array, *, ax: Axes | None = None, lang: 
         ("position code", rows, ORANGE, "--", 1.8),
         ("sum", sums, GREEN, "-.", 1.8),
     )
-    for name, vectors, color, line, width in groups:
+    for (name, vectors, color, line, width), marker in zip(groups, MARKERS, strict=False):
         for k, (x, y) in enumerate(vectors):
             label = word(name, lang) if k == 0 else None
             ax.plot([0, x], [0, y], color=color, linestyle=line, linewidth=width, label=label)
-            ax.plot(x, y, color=color, marker="o", markersize=5)
+            ax.plot(x, y, color=color, linestyle="none", marker=marker, markersize=5)
     for p, total in zip(rows, sums, strict=True):
         for corner in (p, e):
             ax.plot(*zip(corner, total, strict=True), color=GREY, linewidth=0.8)
@@ -87,6 +90,7 @@ def vector_sum(embedding: Array, codes: Array, *, ax: Axes | None = None, lang: 
                 continue  # a code that equals the embedding: one label is enough
             ax.annotate(f"({x:g}, {y:g})", (x, y), shift, textcoords="offset points", ha=side, fontsize=10)
     ax.set_aspect("equal")
+    ax.set(xlabel=f"{word('dimension', lang)} 0", ylabel=f"{word('dimension', lang)} 1")
     quiet(ax).legend(frameon=False, fontsize=10, loc="center left", bbox_to_anchor=(1.02, 0.5))
     return ax
 
@@ -114,15 +118,16 @@ def table_sum(x: Array, pe: Array, *, tokens: Sequence[str] | None = None, lang:
     tables = (embeddings, codes, add_positions(embeddings, codes))
     most = max(float(np.abs(table).max(initial=0)) for table in tables) or 1.0
     figure, axes = new_figure(0.9 + 0.3 * len(embeddings), columns=3, sharey=True)
+    figure.set_layout_engine(ConstrainedLayoutEngine(wspace=0.08))  # room for the signs
     words = ("token embedding", "position code", "sum")
     for ax, table, name, sign in zip(axes, tables, words, ("", "+", "="), strict=True):
         image = ax.imshow(table, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="none")
-        ax.set_title(word(name, lang), fontsize=10)
+        framed(ax).set_title(word(name, lang), fontsize=10)
         ax.set(xticks=(), xlabel=f"{table.shape[0]} × {table.shape[1]}")
-        ax.text(-0.06, 0.5, sign, transform=ax.transAxes, ha="right", va="center", fontsize=14)
+        ax.tick_params(left=ax is axes[0])
+        ax.text(-0.08, 0.5, sign, transform=ax.transAxes, ha="right", va="center", fontsize=14)
     axes[0].set_yticks(range(len(names)), labels=names)
-    bar = figure.colorbar(image, ax=axes, shrink=0.9)
-    bar.set_ticks([-most, 0, most], labels=[f"−{most:.3g}", "0", f"{most:.3g}"])
+    color_bar(image, axes, word("value", lang), (-most, 0, most))
     return figure
 
 
@@ -169,12 +174,15 @@ def training_panels(
         ax.set_title(
             f"{word('step', lang).format(step + 1)}\n{largest}" if row == 0 else largest, fontsize=10, pad=3
         )
-        ax.set_xticks(())
+        framed(ax).set_xticks(())
         ax.set_yticks(range(len(names[row])), labels=names[row], fontsize=10)
+        ax.tick_params(left=step == 0)
+        if row == 1:
+            ax.set_xlabel(word("dimension", lang))
     axes[0].set_ylabel(word("token embedding", lang))
     axes[steps].set_ylabel(word("position code", lang))
-    bar = figure.colorbar(image, ax=axes, shrink=0.8, label=word("change", lang))
-    bar.set_ticks([-most, 0, most], labels=[f"−{most:.2g}", "0", f"{most:.2g}"])
+    figure.align_ylabels()
+    color_bar(image, axes, word("change", lang), (-most, 0, most), shrink=0.8)
     return figure
 
 
@@ -215,7 +223,7 @@ def read_back_curves(
     ax.set_xticks(x, labels=[f"{width:g}" for width in x])
     ax.xaxis.set_minor_locator(NullLocator())
     ax.set(ylim=(0, 1), xlabel=word("width", lang), ylabel=word("read right", lang))
-    quiet(ax).legend(frameon=False, fontsize=10, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    legend_above(quiet(ax))
     return ax
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -17,11 +18,16 @@ from posenc.plot._style import (
     COLORS,
     GREY,
     LINES,
+    MARKERS,
     ORANGE,
     Lang,
     as_numbers,
     check_lang,
+    color_bar,
+    framed,
+    legend_above,
     new_figure,
+    on_cell,
     plain_ticks,
     quiet,
     word,
@@ -34,7 +40,7 @@ def alibi_maps(slopes: Sequence[float] | Array, n: int, *, lang: Lang = "en") ->
     """The causal bias of each slope as a map: one row a query, one column a key, lighter is less.
 
     All maps share one colour scale; later keys, with −inf, are crossed out. Up to 5 tokens the numbers stand
-    in the cells.
+    in the cells, as fractions where decimals are too long for them.
 
     Args:
         slopes: one to four, at least 0.
@@ -56,20 +62,23 @@ def alibi_maps(slopes: Sequence[float] | Array, n: int, *, lang: Lang = "en") ->
     figure, axes = new_figure(0.4 + 4.5 / columns * rows, rows=rows, columns=columns)
     for k, (ax, m, bias) in enumerate(zip(axes, shown, biases, strict=False)):
         later = np.isinf(bias)
-        ax.imshow(np.ma.masked_array(bias, later), cmap="Blues", vmin=least, vmax=0, interpolation="none")
+        masked = np.ma.masked_array(bias, later)
+        image = framed(ax).imshow(masked, cmap="Blues", vmin=least, vmax=0, interpolation="none")
         t, u = np.nonzero(later)
         ax.plot(u, t, linestyle="none", marker="x", color=GREY, markersize=60 / (n + 8))
         ax.set_title(_slope_label(m, lang), fontsize=10, loc="left")
         ax.set(xlabel=word("key position", lang), xticks=_few_ticks(n), yticks=_few_ticks(n))
         if k % columns == 0:
             ax.set_ylabel(word("query position", lang))
-        for (row, column), value in np.ndenumerate(bias):
-            if n <= 5 and not later[row, column]:
-                color = "white" if value > least / 2 else "#1a1a1a"
-                text = f"{value:.3g}".replace("-", "−")
-                ax.text(column, row, text, ha="center", va="center", color=color, fontsize=10)
+        numbers = _in_cells(bias[~later]) if n <= 5 else []
+        for row, column, text in zip(*np.nonzero(~later), numbers, strict=False):
+            color = on_cell(image, bias[row, column])
+            ax.text(column, row, text, ha="center", va="center", color=color, fontsize=10)
     for ax in axes[len(shown) :]:
         ax.set_axis_off()
+    if not all(ax.texts for ax in axes[: len(shown)]):
+        where = axes[-1] if len(shown) < len(axes) else axes
+        color_bar(image, where, word("bias", lang), (least, 0), shrink=0.7)
     return figure
 
 
@@ -79,7 +88,7 @@ def alibi_weights(
     """How the attention of each slope spreads over the past when all keys have the same content.
 
     Weight (1 − e^−m) e^−mk of the key at distance k, for an endless past: straight on a logarithmic axis.
-    A dot marks where the nearest keys have 90 % of the weight together.
+    A mark shows where the nearest keys have 90 % of the weight together.
 
     Args:
         slopes: one to six, above 0.
@@ -100,23 +109,22 @@ def alibi_weights(
     distance = np.arange(check_integer("n", n, minimum=2))
     if ax is None:
         _, (ax,) = new_figure(3.2)
-    for m, color, line in zip(shown, COLORS, LINES, strict=False):
+    for m, color, line, marker in zip(shown, COLORS, LINES, MARKERS, strict=False):
         weights = -np.expm1(-m) * np.exp(-m * distance)
         ax.plot(distance, weights, color=color, linestyle=line, label=_slope_label(m, lang))
         window = math.ceil(math.log(10) / m)  # 1 − e^(−m·window) ≥ 0.9
         if window <= n:
-            ax.plot(window - 1, weights[window - 1], color=color, marker="o", linestyle="none")
+            ax.plot(window - 1, weights[window - 1], color=color, marker=marker, linestyle="none")
     ax.set(yscale="log", ylim=(1e-4, 1), xlabel=word("distance", lang), ylabel=word("attention weight", lang))
     plain_ticks(ax.yaxis)
-    # Above, where no line runs.
-    quiet(ax).legend(frameon=False, fontsize=10, loc="lower left", bbox_to_anchor=(0, 1), ncols=3)
+    legend_above(quiet(ax))
     return ax
 
 
 def alibi_rows(scores: Array, slopes: Sequence[float] | Array, *, lang: Lang = "en") -> Figure:
     """What the bias makes of one row of scores: the scores above, and below them the weights of each slope.
 
-    The query is the last token. The grey bars are the weights with the same bias and no content.
+    The query is the last token. The grey outline is the weights with the same bias and no content.
 
     Args:
         scores: of the query and every key before the bias, shape (n,).
@@ -147,12 +155,18 @@ def alibi_rows(scores: Array, slopes: Sequence[float] | Array, *, lang: Lang = "
         bias = alibi_bias(float(m), 1, n)
         _, with_content = attention(one, content[:, None], values, bias=bias)
         _, without = attention(one, values, values, bias=bias)
-        ax.bar(place, without[0], 0.95, color=GREY, alpha=0.45, linewidth=0)
-        ax.bar(place, with_content[0], 0.5, color=BLUE)
+        ax.bar(place, with_content[0], 0.6, color=BLUE, label=word("with content", lang))
+        edges = np.arange(n + 1) - 0.5
+        ax.stairs(without[0], edges, color=GREY, linewidth=1.2, label=word("bias alone", lang))
         title = f"{_slope_label(m, lang)} · {word('attention weight', lang)}"
         ax.set_title(title, fontsize=10, loc="left")
     for ax in axes:
         quiet(ax)
+    handles, labels = axes[1].get_legend_handles_labels()
+    axes[0].legend(
+        handles, labels, loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, borderaxespad=0,
+        columnspacing=1.2,
+    )  # fmt: skip
     axes[-1].set_xlabel(word("key position", lang))
     return figure
 
@@ -186,7 +200,7 @@ def weight_curves(
     if ax is None:
         _, (ax,) = new_figure(2.8)
     place = check_integer("first", first, minimum=0) + np.arange(n)
-    for (label, row), color, line, marker in zip(shown.items(), COLORS, LINES, "os^vD*", strict=False):
+    for (label, row), color, line, marker in zip(shown.items(), COLORS, LINES, MARKERS, strict=False):
         ax.plot(place, row, color=color, linestyle=line, marker=marker, markersize=4, label=label)
     ax.set(xlabel=word("key position", lang), ylabel=word("attention weight", lang), ylim=(0, None))
     quiet(ax).legend(frameon=False)
@@ -207,6 +221,14 @@ def _slope_label(m: float, lang: Lang) -> str:
     inverse = 1 / m if m else math.inf
     text = f"1/{inverse:.0f}" if m < 1 and inverse % 1 == 0 and math.isfinite(inverse) else f"{m:.3g}"
     return word("slope", lang).format(text)
+
+
+def _in_cells(values: np.ndarray) -> list[str]:
+    """The numbers as short texts, decimals or else fractions; none if they would not fit."""
+    for texts in ([f"{value:.3g}" for value in values], [str(Fraction(value)) for value in values]):
+        if max(map(len, texts)) <= (4 if "." in "".join(texts) else 5):
+            return [text.replace("-", "−") for text in texts]
+    return []
 
 
 def _few_ticks(n: int) -> list[int]:

@@ -8,7 +8,17 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from posenc._arrays import Array
-from posenc.plot._style import GREY, Lang, as_numbers, check_lang, new_figure, word
+from posenc.plot._style import (
+    GREY,
+    Lang,
+    as_numbers,
+    check_lang,
+    color_bar,
+    framed,
+    new_figure,
+    on_cell,
+    word,
+)
 
 __all__ = ["attention_map"]
 
@@ -23,6 +33,8 @@ def attention_map(
     lang: Lang = "en",
 ) -> Axes:
     """Attention weights as a picture: one row a query, one column a key, darker is more.
+
+    Up to 8 tokens the numbers stand in the cells; beyond that a bar says what the colours mean.
 
     Args:
         weights: shape (n_q, n_k), as `posenc.attention.attention` returns them.
@@ -53,19 +65,21 @@ def attention_map(
             raise TypeError(f"mask must be bool, got dtype {mask.dtype}")
     if ax is None:
         _, (ax,) = new_figure(3.6)
-    ax.imshow(shown, cmap="Blues", vmin=0, vmax=max(1e-12, float(shown.max(initial=0))), interpolation="none")
-    ax.set(xlabel=word("key position", lang), ylabel=word("query position", lang))
+    most = max(1e-12, float(shown.max()))
+    image = framed(ax).imshow(shown, cmap="Blues", vmin=0, vmax=most, interpolation="none")
+    ax.set_xlabel(word("key position" if keys is None else "key", lang))
+    ax.set_ylabel(word("query position" if queries is None else "query", lang))
     if keys is not None:
         ax.set_xticks(range(len(keys)), labels=list(keys))
     if queries is not None:
         ax.set_yticks(range(len(queries)), labels=list(queries))
     if max(shown.shape) <= 8:
-        half = shown.max(initial=0) / 2
         for (t, u), weight in np.ndenumerate(shown):
             if mask is None or not mask[t, u]:
-                # White on dark cells, and on light ones a dark that no page theme turns light.
-                color = "white" if weight > half else "#1a1a1a"
+                color = on_cell(image, weight)
                 ax.text(u, t, f"{weight:.2f}", ha="center", va="center", color=color, fontsize=10)
+    else:
+        color_bar(image, ax, word("attention weight", lang), (0, most), shrink=0.8)
     if mask is not None:
         rows, columns = np.nonzero(mask)
         ax.plot(columns, rows, linestyle="none", marker="x", color=GREY, markersize=6)

@@ -7,9 +7,21 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from posenc._arrays import Array, check_integer
-from posenc.plot._style import COLORS, GREY, LINES, Lang, as_numbers, check_lang, new_figure, quiet, word
+from posenc.plot._style import (
+    COLORS,
+    LINES,
+    Lang,
+    as_numbers,
+    check_lang,
+    color_bar,
+    legend_above,
+    new_figure,
+    quiet,
+    word,
+)
 
 __all__ = ["table_columns", "table_lengths"]
 
@@ -35,14 +47,14 @@ def table_lengths(tables: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
     figure, axes = new_figure(3.2, columns=len(shown), sharey=True)
     for ax, (label, table) in zip(axes, shown.items(), strict=True):
         image = ax.imshow(table, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="none")
-        quiet(ax).set_title(label, fontsize=10, loc="left")
-        ax.set(xticks=(), ylim=(longest - 0.5, -0.5))
-        ax.spines["bottom"].set_visible(False)
-        if len(table) < longest:
-            ax.axhline(len(table) - 0.5, color=GREY, linewidth=1)
+        ax.set_title(label, fontsize=10, loc="left")
+        ax.set(xticks=(), xlabel=word("dimension", lang), ylim=(longest - 0.5, -0.5))
+        ax.tick_params(left=ax is axes[0])
+        ax.set_frame_on(False)
+        box = Rectangle((-0.5, -0.5), table.shape[1], len(table), fill=False, linewidth=0.8, clip_on=False)
+        ax.add_patch(box)
     axes[0].set_ylabel(word("position", lang))
-    bar = figure.colorbar(image, ax=axes, label=word("value", lang), shrink=0.9)
-    bar.set_ticks([-most, 0, most], labels=[f"−{most:.3g}", "0", f"{most:.3g}"])
+    color_bar(image, axes, word("value", lang), (-most, 0, most))
     return figure
 
 
@@ -78,7 +90,7 @@ def table_columns(
         width = 4.5 if k == 0 and len(shown) > 1 else 1.6
         ax.plot(table[:, column], color=COLORS[k], linestyle=LINES[k], linewidth=width, label=label)
     ax.set(xlabel=word("position", lang), ylabel=word("value", lang))
-    quiet(ax).legend(frameon=False, fontsize=10, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    legend_above(quiet(ax))
     return ax
 
 

@@ -20,8 +20,10 @@ from posenc.plot._style import (
     Lang,
     as_numbers,
     check_lang,
+    legend_above,
     new_figure,
     quiet,
+    shade,
     word,
 )
 
@@ -52,12 +54,12 @@ def rbf_bumps(
     x = np.linspace(min(0.0, ticks.min()), max(n - 1.0, ticks.max()), 600)
     bumps = rbf_encoding(x, centers, sigma)
     _, (ax,) = new_figure(2.6)
-    ax.axvspan(0, n - 1, color=GREY, alpha=0.15, linewidth=0)
+    shade(ax, 0, n - 1)
     for m in range(len(ticks)):
         color, line = (BLUE, "-") if m % 2 == 0 else (ORANGE, "--")
-        ax.plot(x, bumps[:, m], color=color, linestyle=line, linewidth=1)
+        ax.plot(x, bumps[:, m], color=color, linestyle=line, linewidth=1.3)
     code = rbf_encoding(np.asarray([t0], dtype=float), centers, sigma)[0]
-    ax.axvline(t0, color=GREY, linewidth=1)
+    ax.axvline(t0, color=GREY, linewidth=0.8)
     ax.plot(np.full(len(code), t0), code, color="black", linestyle="none", marker="o", markersize=4)
     ax.set(xlabel=word("position", lang), ylabel=word("value", lang))
     return quiet(ax)
@@ -115,6 +117,7 @@ def attention_blurs(
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=10)
     figure.supxlabel(word("key position", lang), fontsize=10)
+    figure.supylabel(word("weight", lang), fontsize=10)
     return figure
 
 
@@ -154,8 +157,5 @@ def locality_curves(scores: Mapping[str, Array], *, weights: bool = True, lang: 
     for ax in axes:
         quiet(ax)
     axes[-1].set_xlabel(word("key distance", lang))
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=10, handlelength=3
-    )
+    legend_above(axes[0])
     return figure

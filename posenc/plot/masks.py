@@ -18,15 +18,17 @@ from posenc.plot._style import (
     COLORS,
     GREY,
     LINES,
+    MARKERS,
     ORANGE,
     Lang,
     as_numbers,
     check_lang,
+    color_bar,
+    framed,
     new_figure,
     quiet,
     word,
 )
-from posenc.plot.attention import attention_map
 
 __all__ = [
     "attention_pair",
@@ -40,7 +42,6 @@ __all__ = [
 
 # Behind a pad, on light and dark pages.
 PALE = "#ffe9dc"
-MARKERS = ("o", "s", "^", "D", "v", "P")
 
 
 def attention_pair(
@@ -70,18 +71,21 @@ def attention_pair(
         n = len(pads)
         if shown.shape != (n, n):
             raise ValueError(f"weights must have shape {(n, n)}, like padding_mask, got {shown.shape}")
-        mask = np.broadcast_to(pads, (n, n)) if title == "key mask" else None
-        attention_map(shown, mask=mask, ax=ax, lang=lang)
-        ax.images[0].set_clim(0, most)
-        for text in ax.texts[:]:
-            text.remove()
+        image = framed(ax).imshow(shown, cmap="Blues", vmin=0, vmax=most, interpolation="none")
+        if title == "key mask":
+            t, u = np.nonzero(np.broadcast_to(pads, (n, n)))
+            ax.plot(u, t, linestyle="none", marker="x", color=GREY, markersize=6)
         for edge in np.flatnonzero(pads[1:] != pads[:-1]) + 0.5:
             ax.plot((edge, edge), (-0.5, n - 0.5), color=ORANGE, linestyle="--", linewidth=1.2)
             ax.plot((-0.5, n - 0.5), (edge, edge), color=ORANGE, linestyle="--", linewidth=1.2)
         ax.set(xlim=(-0.5, n - 0.5), ylim=(n - 0.5, -0.5))
-        leak = f"{word('leak', lang)} {100 * leak_in(shown, pads):.0f} %"
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(MaxNLocator(5, integer=True))
+        leak = f"{word('leak', lang)} {100 * leak_in(shown, pads):.0f}{'%' if lang == 'zh' else ' %'}"
         ax.set_title(f"{word(title, lang)}\n{leak}", fontsize=10)
-    axes[1].set_ylabel("")
+        ax.set_xlabel(word("key position", lang))
+    axes[0].set_ylabel(word("query position", lang))
+    color_bar(image, axes, word("attention weight", lang), (0, most), shrink=0.6)
     return figure
 
 
@@ -163,16 +167,16 @@ def leak_paths(
             if pads[t] != pads[u]:
                 color, line = (ORANGE, "-") if pads[u] else (BLUE, (0, (3, 1.5)))
             if weight > 0.005:
-                strong = 0.9 if pads[t] != pads[u] else 0.35
-                ax.plot((u, t), (k, k + 1), color=color, linestyle=line, linewidth=6 * weight, alpha=strong)
+                faint = 0.35 if pads[t] == pads[u] else 1  # what does not leak stands back
+                ax.plot((u, t), (k, k + 1), color=color, linestyle=line, linewidth=6 * weight, alpha=faint)
         leaks = {"leak in": leak_in(weights, pads), "leak out": leak_out(weights, pads)}
         text = "\n".join(f"{word(name, lang)} {leak:.2f}" for name, leak in leaks.items())
         ax.text(n - 0.4, k + 0.5, text, va="center", fontsize=10)
     for k in range(len(layers) + 1):
         for u, pad in enumerate(pads):
             ax.plot(
-                u, k, marker="s" if pad else "o", markersize=11, color=PALE if pad else BLUE,
-                markeredgecolor=ORANGE if pad else BLUE, markeredgewidth=1.6, zorder=3,
+                u, k, linestyle="none", marker="s" if pad else "o", markersize=11, zorder=3,
+                color=PALE if pad else BLUE, markeredgecolor=ORANGE if pad else BLUE, markeredgewidth=1.6,
             )  # fmt: skip
     names = [word("input", lang), *(word("layer number", lang).format(k + 1) for k in range(len(layers)))]
     ax.set_yticks(range(len(layers) + 1), labels=names)
@@ -255,7 +259,6 @@ def mask_maps(masks: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
                 Rectangle(
                     (u - 0.42, t - 0.42), 0.84, 0.84, linewidth=0.8,
                     facecolor=BLUE if allowed else "none", edgecolor=BLUE if allowed else GREY,
-                    alpha=1 if allowed else 0.5,
                 )
             )  # fmt: skip
         for t in np.flatnonzero(mask.all(axis=1)):
@@ -309,7 +312,8 @@ def output_mask_bars(
     ax.set_yticks(range(len(changes)), labels=list(changes))
     ax.set(xlabel=word("largest change", lang), ylim=(len(changes) - 0.4, -0.6))
     ax.set_xlim(0, 1.15 * max(float(values.max()), 1e-9))
-    quiet(ax).legend(frameon=False, fontsize=10, loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
+    # Over the names as well: beside long ones there is little room.
+    quiet(ax).legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), ncols=2, columnspacing=1.2)
     return ax
 
 
@@ -352,12 +356,12 @@ def padding_sides(lengths: Sequence[int], *, lang: Lang = "en") -> Figure:
                 Rectangle(
                     (t - 0.46, b - 0.42), 0.92, 0.84, linewidth=1.6 if wrong else 1,
                     facecolor="none", edgecolor=GREY if pad else ORANGE if wrong else BLUE,
-                    hatch="////" if pad else None, alpha=0.6 if pad else 1,
+                    hatch="////" if pad else None,
                 )
             )  # fmt: skip
             if not pad:
-                color, weight = (ORANGE, "bold") if wrong else (BLUE, "normal")
-                ax.text(t, b, str(positions[b, t]), ha="center", va="center", color=color, weight=weight)
+                weight = "bold" if wrong else "normal"
+                ax.text(t, b, str(positions[b, t]), ha="center", va="center", weight=weight)
         ax.set(xlim=(-0.6, n - 0.4), ylim=(len(counts) - 0.5, -0.6), xticks=[], yticks=[])
         ax.set_title(word(title, lang), fontsize=10, loc="left")
         ax.set_frame_on(False)

@@ -16,6 +16,7 @@ from posenc.plot._style import (
     COLORS,
     GREY,
     LINES,
+    MARKERS,
     ORANGE,
     Lang,
     as_numbers,
@@ -149,7 +150,8 @@ def score_curves(scores: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
         for k, y in enumerate(rows / (np.abs(rows).max() or 1.0)):
             color = COLORS[k % len(COLORS)]
             ax.plot(y, color=color, linestyle=LINES[k % len(LINES)], linewidth=1.2)
-            ax.plot(np.argmax(y), np.max(y), color=color, marker="o", markersize=6, clip_on=False)
+            marker = MARKERS[k % len(MARKERS)]
+            ax.plot(np.argmax(y), np.max(y), color=color, marker=marker, markersize=6, clip_on=False)
         quiet(ax).set_title(label, fontsize=10, loc="left")
         ax.set(xlabel=word("key position", lang), ylim=(-1.1, 1.1), yticks=(-1, 0, 1))
     axes[0].set_ylabel(word("scaled score", lang))

@@ -6,7 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
@@ -22,8 +25,11 @@ from posenc.plot._style import (
     Lang,
     as_numbers,
     check_lang,
+    color_bar,
+    framed,
     new_figure,
     quiet,
+    shade,
     word,
 )
 from posenc.sinusoidal import frequencies, sinusoidal_encoding
@@ -78,16 +84,16 @@ def shift_arrows(
         row, column = divmod(cell, t.size)
         i = pairs[row]
         _dial(ax)
-        for code, color, line in ((start, BLUE, "-"), (end, ORANGE, "--")):
+        for code, color, line, marker in ((start, BLUE, "-", "o"), (end, ORANGE, "--", "s")):
             x, y = code[column, 2 * i : 2 * i + 2]
             ax.plot([0, x], [0, y], color=color, linestyle=line, linewidth=2)
-            ax.plot(x, y, color=color, linestyle="none", marker="o", markersize=5)
+            ax.plot(x, y, color=color, linestyle="none", marker=marker, markersize=5)
         _turn(ax, omega[i] * t[column], omega[i] * offset)
         if row == 0:
             ax.set_title(f"t = {_signed(t[column])} → {_signed(t[column] + offset)}", fontsize=10)
         if column == 0:
             turn = f"{word('turn', lang)} {_signed(omega[i] * offset)} rad"
-            ax.set_ylabel(f"{word('pair', lang)} {i}\n{turn}", fontsize=10)
+            ax.set_ylabel(f"{word('pair', lang)} {i}\n{turn}", fontsize=10, linespacing=1.4)
     return figure
 
 
@@ -180,16 +186,25 @@ def toeplitz_maps(scores: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
             raise ValueError(f"scores[{label!r}] must have shape (n, m), got {matrix.shape}")
     columns = 1 if len(shown) == 1 else 2
     rows = math.ceil(len(shown) / columns)
-    figure, axes = new_figure(0.4 + 4.5 / columns * rows, rows=rows, columns=columns)
+    figure, axes = new_figure(
+        0.4 + (4.4 if len(shown) == 3 else 4.0) / columns * rows, rows=rows, columns=columns
+    )
+    # As many shades as an eye tells apart: a map of noise is the heaviest thing on a page.
+    colors = colormaps["RdBu_r"].resampled(33)
     for k, (ax, (label, matrix)) in enumerate(zip(axes, shown.items(), strict=False)):
         most = float(np.abs(matrix).max()) or 1.0
-        ax.imshow(matrix, cmap="RdBu_r", vmin=-most, vmax=most, interpolation="none")
+        framed(ax).imshow(matrix, cmap=colors, vmin=-most, vmax=most, interpolation="none")
         ax.set_title(label, fontsize=10, loc="left")
-        ax.set_xlabel(word("key position", lang))
+        if k >= len(shown) - columns:
+            ax.set_xlabel(word("key position", lang))
         if k % columns == 0:
             ax.set_ylabel(word("query position", lang))
+    # One bar for all: each colour is a share of the largest number of its own map.
+    shares = ScalarMappable(Normalize(-1, 1), colors)
     for ax in axes[len(shown) :]:
         ax.set_axis_off()
+    where = axes[-1] if len(shown) < len(axes) else axes
+    color_bar(shares, where, word("scaled value", lang), (-1, 0, 1), shrink=0.8)
     return figure
 
 
@@ -231,12 +246,12 @@ def offset_stripes(
     codes = sinusoidal_encoding(n, dim, base=base)
     columns = 1 if len(gains) == 1 else 2
     rows = math.ceil(len(gains) / columns)
-    figure, axes = new_figure(0.4 + 4.5 / columns * rows, rows=rows, columns=columns)
+    figure, axes = new_figure(0.4 + 4.0 / columns * rows, rows=rows, columns=columns)
     middle = n // 2
     for j, (ax, gain) in enumerate(zip(axes, gains, strict=False)):
         w_query, w_key = offset_head(k, dim, gain, base=base)
         _, weights = attention(codes @ w_query, codes @ w_key, codes)
-        ax.imshow(weights, cmap="Blues", vmin=0, vmax=1, interpolation="none")
+        image = framed(ax).imshow(weights, cmap="Blues", vmin=0, vmax=1, interpolation="none")
         weight = f"{word('weight', lang)} {weights[middle, middle + k]:.4f}"
         ax.set_title(f"{word('gain', lang)} {gain:g} · {weight}", fontsize=10, loc="left")
         if j >= len(gains) - columns:
@@ -245,6 +260,8 @@ def offset_stripes(
             ax.set_ylabel(word("query position", lang))
     for ax in axes[len(gains) :]:
         ax.set_axis_off()
+    where = axes[-1] if len(gains) < len(axes) else axes
+    color_bar(image, where, word("attention weight", lang), (0, 0.5, 1), shrink=0.7)
     return figure
 
 
@@ -279,7 +296,7 @@ def shift_errors(
     if ax is None:
         _, (ax,) = new_figure(3.0)
     if window is not None:
-        ax.axvspan(*window, color=GREY, alpha=0.2, linewidth=0, label=word("fitted on", lang))
+        shade(ax, *window, label=word("fitted on", lang))
     for (label, error), color, line in zip(shown.items(), COLORS, LINES, strict=False):
         ax.plot(np.maximum(error, 1e-17), color=color, linestyle=line, label=label)
     ax.set(yscale="log", xlabel=word("position", lang), ylabel=word("error of the map", lang))

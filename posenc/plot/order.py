@@ -19,6 +19,7 @@ from posenc.plot._style import (
     Lang,
     as_numbers,
     check_lang,
+    color_bar,
     new_figure,
     quiet,
     word,
@@ -80,7 +81,8 @@ def order_blindness(
     for y, vectors, tokens, side in ((high, above, first, 1), (low, below, second, -1)):
         for x, vector, label in zip(columns, vectors, [*tokens, word("mean", lang)], strict=True):
             box = (x - 0.4, x + 0.4, y - STRIP / 2, y + STRIP / 2)
-            ax.imshow(vector[None], extent=box, cmap="RdBu_r", vmin=-most, vmax=most, interpolation="none")
+            image = ax.imshow(vector[None], extent=box, cmap="RdBu_r", vmin=-most, vmax=most)
+            image.set_interpolation("none")
             ax.add_patch(_frame(box))
             place = "bottom" if side > 0 else "top"
             ax.text(x, y + side * (STRIP / 2 + 0.03), label, ha="center", va=place, fontsize=11)
@@ -95,6 +97,7 @@ def order_blindness(
         )
     ax.set(xlim=(-0.5, columns[-1] + 0.5), ylim=(low - STRIP / 2 - 0.22, high + STRIP / 2 + 0.22))
     ax.set(aspect="auto", xticks=[], yticks=[])
+    color_bar(image, ax, word("value", lang), (-most, 0, most), shrink=0.7)
     ax.set_frame_on(False)
     return ax
 
@@ -134,9 +137,11 @@ def loss_curves(
     if ax is None:
         _, (ax,) = new_figure(2.8)
     if chance is not None:
-        label = f"{word('chance', lang)} {chance:.3f}"
         ax.axhline(chance, color=GREY, linewidth=0.8)
-        ax.text(1, chance, label, transform=ax.get_yaxis_transform(), ha="right", va="bottom", fontsize=10)
+        ax.annotate(
+            f"{word('chance', lang)} {chance:.3f}", (1, chance), xycoords=ax.get_yaxis_transform(),
+            xytext=(0, 3), textcoords="offset points", ha="right", va="bottom", fontsize=10,
+        )  # fmt: skip
     for (name, values), color, line in zip(shown.items(), COLORS, LINES, strict=False):
         ax.plot(values, color=color, linestyle=line, linewidth=1.8, label=name)
     ax.set(xlabel=word("training step", lang), ylabel=word("loss", lang), ylim=(0, None))

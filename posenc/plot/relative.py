@@ -17,8 +17,10 @@ from posenc.plot._style import (
     Lang,
     as_numbers,
     check_lang,
+    legend_above,
     new_figure,
     quiet,
+    shade,
     word,
 )
 from posenc.relative import t5_bucket
@@ -45,14 +47,14 @@ def bucket_staircase(
     check_lang(lang)
     reach = check_integer("reach", reach, minimum=1)
     k = np.arange(-reach, reach + 1)
-    figure, (ax,) = new_figure(3.0)
+    _, (ax,) = new_figure(3.0)
     for both, color, line, name in ((True, BLUE, "-", "bidirectional"), (False, ORANGE, "--", "causal")):
         buckets = t5_bucket(k, num_buckets=num_buckets, max_distance=max_distance, bidirectional=both)
         ax.step(k, buckets, where="mid", color=color, linestyle=line, linewidth=1.6, label=word(name, lang))
     ax.axvline(0, color=GREY, linewidth=0.8)
     ax.set(xlabel=word("offset", lang), ylabel=word("bucket", lang), ylim=(-1, num_buckets + 1))
-    figure.legend(loc="outside upper center", ncols=2, frameon=False, fontsize=10)
-    return quiet(ax)
+    legend_above(quiet(ax))
+    return ax
 
 
 def bias_curves(biases: Mapping[str, Array], *, trained: int | None = None, lang: Lang = "en") -> Figure:
@@ -85,7 +87,7 @@ def bias_curves(biases: Mapping[str, Array], *, trained: int | None = None, lang
             raise ValueError(f"biases[{label!r}] must have shape (n,), got {values.shape}")
         k = np.arange(1 - values.size, 1)
         if trained is not None and trained < values.size:
-            ax.axvspan(k[0], 0.5 - trained, color=GREY, alpha=0.18, linewidth=0)
+            shade(ax, k[0], 0.5 - trained)
         ax.plot(k, values - values.max(), color=BLUE, marker=".", markersize=3, linewidth=1)
         quiet(ax).set_title(label, fontsize=10, loc="left")
     for ax in axes[len(biases) :]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from posenc._arrays import Array, check_even_dim, check_integer
@@ -16,13 +17,16 @@ from posenc.plot._style import (
     COLORS,
     GREY,
     LINES,
+    MARKERS,
     ORANGE,
     Lang,
     check_lang,
+    legend_above,
     new_figure,
     number,
     plain_ticks,
     quiet,
+    shade,
     word,
 )
 from posenc.rotary import head_frequencies, rotate
@@ -114,14 +118,14 @@ def head_scores(
     offsets = np.linspace(0, n, 40 * n + 1)
     unit = np.array([1.0, 0.0])
     ax.axhline(0.5, color=GREY, linewidth=0.8)
-    for row, color, line in zip(omega, COLORS, LINES, strict=False):
+    for row, color, line, marker in zip(omega, COLORS, LINES, MARKERS, strict=False):
         scores = rotate(unit, offsets, frequencies=row) @ unit
         length = 2 * math.pi / row[0]
         ax.plot(offsets, scores, color=color, linestyle=line, label=f"λ = {length:g}")
         if length / 6 <= n:
-            ax.plot(length / 6, 0.5, color=color, linestyle="none", marker="o", markersize=6)
+            ax.plot(length / 6, 0.5, color=color, linestyle="none", marker=marker, markersize=6)
     quiet(ax).set(xlabel=word("offset", lang), ylabel=word("score", lang), xlim=(0, n), ylim=(-1.05, 1.05))
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False)
+    legend_above(ax)
     return ax
 
 
@@ -155,8 +159,7 @@ def period_comb(
     u, unit, omega = np.arange(n), np.array([1.0, 0.0]), np.array([2 * math.pi / period])
     scores = rotate(unit, u, frequencies=omega) @ rotate(unit, np.asarray(t), frequencies=omega)
     best = np.isclose(scores, scores.max(), atol=1e-9)
-    shade = ax.axvspan(t - period - 0.5, t - 0.5, color=GREY, alpha=0.2, linewidth=0)
-    shade.set_label(word("one period", lang))
+    shade(ax, t - period - 0.5, t - 0.5, label=word("one period", lang))
     ax.vlines(u, 0, scores, color=BLUE, linewidth=1)
     ax.plot(u[~best], scores[~best], color=BLUE, linestyle="none", marker=".", markersize=4)
     ax.plot(
@@ -164,7 +167,7 @@ def period_comb(
     )
     ax.axvline(t, color=GREY, linestyle=":", linewidth=1.2, label=f"t = {t}")
     quiet(ax).set(xlabel=word("key position", lang), ylabel=word("score", lang), ylim=(-1.1, 1.2))
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=3, frameon=False, columnspacing=1)
+    legend_above(ax)
     return ax
 
 
@@ -207,7 +210,8 @@ def score_decay(
         )
         mean, spread = scores.mean(axis=0), scores.std(axis=0)
         ax.axhline(0, color=GREY, linewidth=0.8)
-        ax.fill_between(offsets, mean - spread, mean + spread, color=color, alpha=0.25, linewidth=0)
+        band = to_rgba(color, 0.25)
+        ax.fill_between(offsets, mean - spread, mean + spread, facecolor=band, edgecolor=color, linewidth=0.5)
         ax.plot(offsets, mean, color=color)
         quiet(ax).set_title(word(name, lang), fontsize=10, loc="left")
     axes[-1].set(xlabel=word("offset", lang), xlim=(0, n - 1))
@@ -253,16 +257,19 @@ def frequency_ratios(
         ax.axvline(length, color=GREY, linewidth=1)
         ax.annotate(
             word("training length", lang), (length, 0.02), xycoords=("data", "axes fraction"), xytext=(-4, 0),
-            textcoords="offset points", ha="right", va="bottom", fontsize=10, color=GREY,
+            textcoords="offset points", ha="right", va="bottom", fontsize=10,
         )  # fmt: skip
-    for (name, omega), color, line in zip(scaled.items(), COLORS, LINES, strict=False):
-        ratio = omega / frequencies(dim, base)
+    every = max(1, dim // 2 // 8)
+    curves = zip(scaled.items(), COLORS, LINES, MARKERS, strict=False)
+    for k, ((name, omega), color, line, marker) in enumerate(curves):
+        # Few markers, each curve's at other pairs: close ones would hide the style of the line.
+        start = k * every // len(scaled)
         ax.plot(
-            wavelengths(dim, base), ratio, color=color, linestyle=line, marker=".", markersize=4, label=name
-        )
+            wavelengths(dim, base), omega / frequencies(dim, base), color=color, linestyle=line,
+            marker=marker, markersize=5, markevery=(start, every), label=name,
+        )  # fmt: skip
     quiet(ax).set(xscale="log", xlabel=word("wavelength before", lang), ylabel=word("speed ratio", lang))
     ax.set_ylim(0, 1.05)
     plain_ticks(ax.xaxis)
-    columns = 2 if len(scaled) in (2, 4) else 3
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=columns, frameon=False)
+    legend_above(ax)
     return ax

@@ -19,6 +19,8 @@ from posenc.plot._style import (
     Lang,
     as_numbers,
     check_lang,
+    color_bar,
+    framed,
     new_figure,
     number,
     plain_ticks,
@@ -130,9 +132,9 @@ def heat_map(codes: Array, *, ax: Axes | None = None, lang: Lang = "en") -> Axes
     if ax is None:
         _, (ax,) = new_figure(3.4)
     most = float(np.abs(shown).max(initial=0)) or 1.0
+    framed(ax)
     image = ax.imshow(shown, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="none")
-    bar = ax.figure.colorbar(image, ax=ax, label=word("value", lang), shrink=0.9)
-    bar.set_ticks([-most, 0, most], labels=[f"−{most:.3g}", "0", f"{most:.3g}"])
+    color_bar(image, ax, word("value", lang), (-most, 0, most))
     ax.set(xlabel=word("dimension", lang), ylabel=word("position", lang))
     return ax
 
@@ -206,14 +208,14 @@ def wavelength_ladder(
     ax.axvline(limit, color=ORANGE, linestyle="--", linewidth=1.2)
     ax.annotate(
         f"2π · {base:g}", (limit, 1), xycoords=("data", "axes fraction"), xytext=(0, 2),
-        textcoords="offset points", color=ORANGE, ha="center", va="bottom", fontsize=10,
+        textcoords="offset points", ha="center", va="bottom", fontsize=10,
     )  # fmt: skip
     for k, dim in enumerate(dims):
         lengths = wavelengths(dim, base)
         ax.plot(lengths, np.full(len(lengths), k), color=BLUE, marker="|", markersize=11, linewidth=0.6)
         ax.annotate(
-            number(lengths[-1]), (lengths[-1], k), xytext=(0, 8), textcoords="offset points",
-            color=BLUE, ha="right", fontsize=10,
+            number(lengths[-1]), (lengths[-1], k), xytext=(-3, 8), textcoords="offset points",
+            ha="right", fontsize=10,
         )  # fmt: skip
     ax.set_yticks(range(len(dims)), labels=[f"{word('width', lang)} {dim}" for dim in dims])
     ax.set(xscale="log", xlabel=f"{word('wavelength', lang)} λ", ylim=(len(dims) - 0.5, -0.7))
