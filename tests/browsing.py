@@ -114,7 +114,7 @@ new PerformanceObserver((list) => {
 """
 
 MEASURE = """async () => {
-  for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight / 2) {
+  for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight) {
     scrollTo(0, y);
     await new Promise(requestAnimationFrame);
   }

@@ -137,12 +137,9 @@ def test_a_page_is_shown_before_its_scripts_run(site: Path) -> None:
         assert [tag["src"] for tag in scripts if not tag.has_attr("defer")] == [], name
 
 
-# --- What is off the screen waits ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("width", [390, 1280])
 def test_an_address_with_an_anchor_leads_to_its_heading(browser: Browser, site: Path, width: int) -> None:
-    """Also where the height of what lies above is but guessed."""
+    """Below the header, also when the page has just been opened."""
     with browsing.served(site) as url:
         page = browser.new_page(viewport={"width": width, "height": 800})
         page.goto(f"{url}zh/offsets.html")
@@ -153,33 +150,4 @@ def test_an_address_with_an_anchor_leads_to_its_heading(browser: Browser, site: 
             page.goto(f"{url}zh/offsets.html#{name}")
             top = f"document.getElementById('{name}').getBoundingClientRect().top"
             page.wait_for_function(f"{top} > 0 && {top} < 100", timeout=10_000)
-        page.close()
-
-
-CONTAINED = ":not(h1, h2, h3, ol, ul) { content-visibility: visible !important; contain: layout style paint }"
-USUAL = """ { content-visibility: visible !important; contain: none !important }
-.md-content__inner > .highlight:not(:has(+ .output)) > pre { margin-block: 1em !important }"""
-
-
-def test_spaces_on_the_page_do_not_depend_on_it(browser: Browser, site: Path) -> None:
-    """Each part of a page has the same height and place with all of it laid out in the usual way."""
-    with browsing.served(site) as url:
-        page = browser.new_page(viewport={"width": 390, "height": 800})
-        for name in ("zh/offsets.html", "en/relative.html"):
-            page.goto(f"{url}{name}")
-            places = """async (style) => {
-              const sheet = document.head.appendChild(document.createElement("style"));
-              sheet.textContent = style;
-              const boxes = [...document.querySelectorAll(".md-content__inner > *")];
-              const found = boxes.map((box) => {
-                const { top, height } = box.getBoundingClientRect();
-                return [box.tagName, Math.round(top + scrollY), Math.round(height)];
-              });
-              sheet.remove();
-              return found;
-            }"""
-            contained, usual = (
-                page.evaluate(places, ".md-content__inner > *" + style) for style in (CONTAINED, USUAL)
-            )
-            assert contained == usual
         page.close()

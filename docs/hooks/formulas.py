@@ -44,7 +44,11 @@ UNSUPPORTED = {
 _MATH = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">(?P<open>\\[(\[])(?P<tex>.*?)\\[)\]]</(?P=tag)>', re.DOTALL
 )
-_MARK = re.compile(r'<(span|div) class="formula" data-formula="(\d+)">(.*?)</\1>', re.DOTALL)
+_MARK = re.compile(
+    r'(?P<before>[(\[（“]*)<(?P<tag>span|div) class="formula" data-formula="(?P<number>\d+)">'
+    r"(?P<text>.*?)</(?P=tag)>(?P<after>[])，。、：；？！）”,.:;?!]*)",
+    re.DOTALL,
+)
 _VERBATIM = re.compile(r"<(pre|code|svg|script|style)\b.*?</\1>", re.DOTALL)
 _TAGS = re.compile(r"<[^>]+>")
 _ENVIRONMENT = re.compile(r"\\(begin|end)\s*\{")
@@ -181,10 +185,13 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     formulas = _pages.pop(page.file.src_uri, [])
 
     def place(match: re.Match[str]) -> str:
-        mathml = formulas[int(match[2])]
+        mathml, tag = formulas[int(match["number"])], match["tag"]
         # A wide formula scrolls in its own box; book.js lets the keyboard reach it where it does.
-        wide = match[1] == "div" or len(match[3]) > LONG
-        return f'<{match[1]} class="formula">{mathml}</{match[1]}>' if wide else mathml
+        wide = tag == "div" or len(match["text"]) > LONG
+        shown = f'<{tag} class="formula">{mathml}</{tag}>' if wide else mathml
+        # Chromium would begin a line with the full stop behind a formula.
+        held = match["before"] + shown + match["after"]
+        return held if held == shown else f'<span class="unbroken">{held}</span>'
 
     return _MARK.sub(place, output)
 

@@ -60,7 +60,21 @@
   }
 
   /* --- Copying --------------------------------------------------------------------------------------------
-     A block that continues another is copied together with it, a command without its prompt and its output. */
+     A block that continues another is copied together with it, a command without its prompt and its output.
+     All buttons come at once: Material would measure the page after each. */
+  const words = document.querySelector("#book-words").dataset;
+  document.querySelectorAll(".highlight > pre:not(.no-copy *)").forEach((block, number) => {
+    const nav = document.createElement("nav");
+    const button = document.createElement("button");
+    nav.className = "md-code__nav";
+    button.className = "md-code__button";
+    button.title = words.copy;
+    button.dataset.mdType = "copy";
+    button.dataset.clipboardTarget = `#__block_${number}`; // Material gives its own id to the block
+    block.querySelector("code").id = `__block_${number}`;
+    nav.append(button);
+    block.prepend(nav);
+  });
   const program = (code) => {
     const blocks = [...document.querySelectorAll(".language-python.highlight pre > code")];
     const parts = [];
@@ -115,7 +129,6 @@
   /* --- By keyboard and for screen readers -----------------------------------------------------------------
      Material opens its menu and its search by labels of hidden boxes, which no key reaches: they become buttons.
      What scrolls sideways can be reached, too. */
-  const words = document.querySelector("#book-words").dataset;
   document.querySelector(".md-search")?.setAttribute("aria-label", words.search);
   for (const label of document.querySelectorAll("header label.md-header__button:is([for=__drawer], [for=__search])")) {
     const button = document.createElement("button");
@@ -127,15 +140,16 @@
     label.replaceWith(button);
   }
   const reachable = new ResizeObserver((entries) => {
-    for (const { target } of entries) {
-      if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
-      else target.removeAttribute("tabindex");
+    const boxes = entries.map(({ target }) => [target, target.scrollWidth > target.clientWidth]); // all looks first
+    for (const [box, scrolls] of boxes) {
+      if (scrolls) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
     }
   });
   const watched = new WeakSet();
   const look = () => {
     for (const nav of document.querySelectorAll(":is(.md-code__nav, .md-tags):not([role])")) nav.setAttribute("role", "none");
-    for (const box of document.querySelectorAll(".md-typeset__scrollwrap, .formula")) {
+    for (const box of document.querySelectorAll(".md-typeset__scrollwrap, .formula, pre > code")) {
       if (!watched.has(box)) reachable.observe(box);
       watched.add(box);
     }
