@@ -41,6 +41,13 @@ def turned(rotary: Callable[..., object], q: Tensor, k: Tensor, **where: int) ->
     return lambda: rotary(q, k, **where)
 
 
+def products(rotary: Rotary, q: Tensor, k: Tensor, offset: int) -> Callable[[], object]:
+    """Only the arithmetic: views and code made beforehand. No way of calling torch does less."""
+    code = rotary.table[offset : offset + q.shape[-2]].view(torch.complex64)
+    pairs = [x.view(torch.complex64) for x in (q, k)]
+    return lambda: [z * code for z in pairs]
+
+
 def trained(rotary: Rotary, q: Tensor, k: Tensor) -> Callable[[], object]:
     """Forward and backward; tensors made under inference_mode could not have gradients."""
     inputs, upstream = [x.clone().requires_grad_() for x in (q, k)], (k, q)
@@ -61,6 +68,8 @@ def rows() -> Iterator[Row]:
     yield Row("interleaved", "transformers, Llama", 0.2, turned(interleaved, *long), llama(*long))
     yield Row("interleaved, one token", "copy_", 2.0, step, copies(*short), 30, 1000)
     yield Row("interleaved, one token", "transformers, Llama", 1.0, step, llama(*short), 30, 1000)
+    bare = products(interleaved, *short, offset=2000)
+    yield Row("its two products alone", "copy_", 2.0, bare, copies(*short), 30, 1000)
     yield Row("half", "copy_", 4.5, turned(half, *long), copies(*long))
     yield Row("half", "transformers, Llama", 1.0, turned(half, *long), llama(*long))
     yield Row("half, compiled", "copy_", 1.5, turned(compiled, *long), copies(*long))
@@ -100,7 +109,7 @@ def main() -> None:
     warm_allocator()
     torch.manual_seed(0)
     print(machine())
-    print(f"q, k: {LONG}, one token {STEP}, training {TRAIN}; float32 unless said\n")
+    print(f"q, k: {LONG}, one token {STEP}\ntraining {TRAIN}; float32 unless said\n")
     q, k = pair(LONG)
     comparisons, rotate_long = list(rows()), turned(Rotary(128), q, k)
     with torch.inference_mode():  # as a model runs that is not being trained
