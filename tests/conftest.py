@@ -1,16 +1,16 @@
 """Every test draws without a screen and leaves no figure or style behind; one site and browser for all."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import CompletedProcess
 
+import ahead
 import blocktests
 import browsing
 import matplotlib
 import matplotlib.pyplot as plt
 import missing
 import pytest
-import sitebuild
 from hypothesis import settings
 
 # The first call into torch, or a busy machine, is slow; that is no fault of what is tested.
@@ -27,15 +27,54 @@ def _no_figure_left() -> Iterator[None]:
     plt.close("all")
 
 
+_ahead = ahead.Ahead()
+
+
+def _waits_for(item: pytest.Item) -> list[str]:
+    return [name for name in ahead.NAMES if name in getattr(item, "fixturenames", ())]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Those that wait for something come last."""
+    items.sort(key=lambda item: (bool(_waits_for(item)), "visits" in _waits_for(item)))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if not session.config.option.collectonly:
+        for name in sorted({name for item in session.items for name in _waits_for(item)}):
+            _ahead.begin(name)
+
+
+def pytest_unconfigure() -> None:
+    _ahead.end()
+
+
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site() -> Path:
     """The real site, built once for all tests; POSENC_SITE names one that is already built."""
-    if built := os.environ.get("POSENC_SITE"):
-        return Path(built)
-    folder = tmp_path_factory.mktemp("book") / "site"
-    status, said, _ = sitebuild.build(sitebuild.ROOT, folder)
-    assert status == 0, said
+    path: Path = _ahead.result("site")
+    return path
+
+
+@pytest.fixture(scope="session")
+def visits(chromium: str) -> dict[str, browsing.Visit]:
+    """One visit to each page of the site in a browser, by the name of the page."""
+    made: dict[str, browsing.Visit] = _ahead.result("visits")
+    return made
+
+
+@pytest.fixture(scope="session")
+def offline_books(chromium: str) -> Path:
+    """The folder with the zip and the PDFs."""
+    folder: Path = _ahead.result("offline_books")
     return folder
+
+
+@pytest.fixture(scope="session")
+def mypy() -> CompletedProcess[str]:
+    """What mypy says of the whole project."""
+    done: CompletedProcess[str] = _ahead.result("mypy")
+    return done
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import browsing
 import pages
@@ -16,14 +15,6 @@ from sitebuild import ROOT
 Check = Callable[[Visit], list[str]]
 
 # --- Every page ---------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="session")
-def visits(chromium: str, site: Path, address: str) -> dict[str, Visit]:
-    """One visit to each page of the site; with a question the front page sends nobody on."""
-    names = [sitecheck.name(path, site) for path in sitecheck.pages(site)]
-    urls = [f"{address}{name}{'?stay' if name == 'index.html' else ''}" for name in names]
-    return dict(zip(names, browsing.visits(chromium, urls).values(), strict=True))
 
 
 @pytest.mark.parametrize("check", browsing.CHECKS, ids=lambda check: check.__name__)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-import sys
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -33,25 +31,14 @@ PHRASES = {
 }
 
 
-@pytest.fixture(scope="session")
-def made(browser: Browser, site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with all three files."""
-    folder = tmp_path_factory.mktemp("offline")
-    start = time.perf_counter()
-    paths = offline.make(browser, site, folder)
-    print(f"zip and PDFs in {time.perf_counter() - start:.1f} s", file=sys.stderr)
-    assert [path.name for path in paths] == ["posenc-book.zip", "posenc-en.pdf", "posenc-zh.pdf"]
-    return folder
-
-
 @pytest.fixture(scope="session", params=sitecheck.BOOKS)
 def language(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture(scope="session")
-def book(made: Path, language: str) -> PdfReader:
-    return PdfReader(made / f"posenc-{language}.pdf")
+def book(offline_books: Path, language: str) -> PdfReader:
+    return PdfReader(offline_books / f"posenc-{language}.pdf")
 
 
 # --- The PDFs -----------------------------------------------------------------------------------------------
@@ -253,10 +240,10 @@ def test_no_site_is_said(browser: Browser, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def folder(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(offline_books: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The zip, unpacked."""
     place = tmp_path_factory.mktemp("unpacked")
-    with zipfile.ZipFile(made / "posenc-book.zip") as packed:
+    with zipfile.ZipFile(offline_books / "posenc-book.zip") as packed:
         packed.extractall(place)
     assert [path.name for path in place.iterdir()] == ["posenc-book"]
     return place / "posenc-book"
@@ -298,10 +285,10 @@ def test_faults_of_a_folder_are_found(browser: Browser, tmp_path: Path) -> None:
     assert any("none.png" in fault for fault in opened(browser, tmp_path, "index.html"))
 
 
-def test_the_same_site_gives_the_same_zip(site: Path, made: Path, tmp_path: Path) -> None:
+def test_the_same_site_gives_the_same_zip(site: Path, offline_books: Path, tmp_path: Path) -> None:
     offline.archive(site, tmp_path / "again.zip")
     again = (tmp_path / "again.zip").read_bytes()
-    assert again == (made / "posenc-book.zip").read_bytes()
+    assert again == (offline_books / "posenc-book.zip").read_bytes()
     names = zipfile.ZipFile(io.BytesIO(again)).namelist()
     assert names == sorted(names)
     assert not any(re.search(r"\.\.|^/|\\", name) for name in names)

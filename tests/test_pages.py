@@ -63,6 +63,11 @@ def test_languages_agree(name: str) -> None:
     none(f"docs/zh/{name}", checks.both(BOOKS["en"][name], BOOKS["zh"][name]))
 
 
+@pytest.mark.parametrize("path", checks.labs(), ids=lambda path: path.relative_to(ROOT / "docs").as_posix())
+def test_code_of_a_lab_fits_its_box(path: Path) -> None:
+    none(path.relative_to(ROOT).as_posix(), checks.wide_cells(path.read_text(encoding="utf-8")))
+
+
 def test_readme() -> None:
     none("README.md", checks.census(README) + checks.links(README))
 
@@ -317,6 +322,9 @@ def broken(language: str, old: str, new: str) -> pages.Page:
         ("en", "The width", "[The width](#two)", 9, "not there"),
         ("en", "The width", "[The width](/en/order.html)", 9, "not relative"),
         ("zh", "的宽度", "的代币", 9, "词元"),
+        ("en", "# a comment", "#" * 85, 14, "line 14 has 85 columns, at most 84"),
+        ("zh", "# 注释", "# " + "宽" * 42, 14, "line 14 has 86 columns, at most 84"),
+        ("en", "# from PyPI", "# " + "x" * 85, 28, "line 28 has 109 columns, at most 84"),
     ],
 )
 def test_page_checks_fail(language: str, old: str, new: str, line: int, reason: str) -> None:
@@ -351,6 +359,19 @@ def test_page_checks_fail(language: str, old: str, new: str, line: int, reason: 
 def test_language_checks_fail(old: str, new: str, line: int, reason: str) -> None:
     faults = checks.both(GOOD["en"], broken("zh", old, new))
     assert reason in said([fault for fault in faults if fault.line == line]), said(faults)
+
+
+def test_only_code_has_to_fit_its_box() -> None:
+    widest, wide = "x" * 84, "x" * 85
+    assert not checks.wide_code(page(wide, *block(widest), "", *block(wide, info="text")))
+    indented = page('??? question "Why?"', "", *(f"    {line}" for line in block(widest)))
+    assert said(checks.wide_code(indented)) == "4: line 4 has 88 columns, at most 84"
+    lab = f"# {wide}\n\n# %% [markdown]\n# {wide}\n\n# %%\n{widest}\n# {'宽' * 41}\n"
+    assert not checks.wide_cells(lab)
+    bad = f"{lab}{wide}\n# {'宽' * 42}\n\n# %% [markdown]\n# {wide}\n"
+    assert said(checks.wide_cells(bad)) == (
+        "9: line 9 has 85 columns, at most 84\n10: line 10 has 86 columns, at most 84"
+    )
 
 
 def test_continued_and_printing_blocks_agree() -> None:
