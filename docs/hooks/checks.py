@@ -1,6 +1,6 @@
 """What a page, and the two languages of a page, must agree about: each check gives the faults it finds.
 
-    python docs/hooks/checks.py            # all pages of both books, and README.md
+    python docs/hooks/checks.py            # all pages and labs of both books, and README.md
     python docs/hooks/checks.py order      # one chapter in both languages
 
 The tests call the same functions, and the blocks are run elsewhere (blocks.py in the build, blocktests.py in
@@ -12,6 +12,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import zip_longest
@@ -23,6 +24,7 @@ from cache import ROOT
 from pages import CHINESE, Fault, Fence, Page, Part, Unit, read, uncollected
 
 LANGUAGES = ("en", "zh")
+MAX_COLUMNS = 84  # of a code box on a screen 1280 pixels wide
 
 _FRONT_MATTER = re.compile(r"(?:# )?---[ \t]*\n((?:.*\n)*?)(?:# )?---[ \t]*\n")
 _NUMBER = r"(?<![A-Za-z\d.])\d+(?:\.\d+)?(?![A-Za-z\d])"  # not those in float32 or 10th
@@ -117,10 +119,38 @@ def _ids(path: Path, page: Page) -> set[str]:
     )
 
 
+def wide_code(page: Page) -> list[Fault]:
+    """Code and commands fit their box; what a program prints may be wider, and then scrolls sideways."""
+    found, lines = [], page.text.split("\n")
+    for fence in page.fences:
+        if fence.info != "text":
+            for number in range(fence.line, fence.end):
+                found += _wide(number, lines[number - 1])
+    return found
+
+
+def wide_cells(lab: str) -> list[Fault]:
+    """The code of a lab fits its box too; its text stands in comments of any width."""
+    found, is_code = [], False
+    for number, line in enumerate(lab.split("\n"), start=1):
+        if line.startswith("# %%"):
+            is_code = "[markdown]" not in line
+        elif is_code:
+            found += _wide(number, line)
+    return found
+
+
+def _wide(number: int, line: str) -> list[Fault]:
+    """A Chinese character takes two columns. Indentation counts: an indented box is as much narrower."""
+    columns = sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in line)
+    too_wide = columns > MAX_COLUMNS
+    return [Fault(number, f"line {number} has {columns} columns, at most {MAX_COLUMNS}")] if too_wide else []
+
+
 def one(page: Page, language: str) -> list[Fault]:
     """Everything that is wrong with one page by itself."""
     checks = census(page) + front_matter(page.text, language) + headings(page) + links(page)
-    checks += captions(page, language) + terms.faults(page.text)
+    checks += captions(page, language) + terms.faults(page.text) + wide_code(page)
     return sorted(checks, key=lambda fault: fault.line)
 
 
@@ -364,6 +394,11 @@ def chapters(docs: Path = ROOT / "docs") -> dict[str, dict[str, Page]]:
     }
 
 
+def labs(docs: Path = ROOT / "docs") -> list[Path]:
+    """The labs of both books."""
+    return [path for language in LANGUAGES for path in sorted((docs / language / "labs").glob("*.py"))]
+
+
 def everything(books: Mapping[str, Mapping[str, Page]]) -> list[str]:
     """The faults of all pages, a line each: page, line, what is wrong."""
     found = []
@@ -390,6 +425,9 @@ def main(names: list[str]) -> int:
     faults = everything(books)
     if not names:
         faults += [f"README.md:{fault.line}: {fault.message}" for fault in census(read(ROOT / "README.md"))]
+        for path in labs():
+            wide = wide_cells(path.read_text(encoding="utf-8"))
+            faults += [f"{path.relative_to(ROOT).as_posix()}:{fault.line}: {fault.message}" for fault in wide]
         faults += same_files(ROOT / "docs" / "en", ROOT / "docs" / "zh")
     print(*faults, sep="\n")
     return bool(faults)

@@ -73,8 +73,8 @@ for p in [1, 2, 4, 8]:
 #
 # ## Sharp and flat attention {#scale}
 #
-# A trained model has larger scores than one at the start. **Predict:** multiply all projections by 30, so that scores grow by
-# 900. Do the pads get less?
+# A trained model has larger scores than one at the start. **Predict:** multiply all projections by 30, so that scores grow
+# 900-fold. Do the pads get less?
 
 # %%
 counts = np.array([0, 1, 2, 4, 8, 16, 32, 64])
@@ -87,7 +87,7 @@ for s, marker in [(0.02, "o"), (0.3, "s"), (0.6, "^")]:
         leaks.append(leak_in(attend(x, s)[1], mask))
     ax.plot(counts, leaks, marker=marker, markersize=4, label=f"s = {s}")
 equal = counts / (n + counts)
-broad = {"color": "#767676", "linewidth": 4, "alpha": 0.4, "linestyle": "-"}
+broad = {"color": "#767676", "linewidth": 5, "linestyle": "-"}
 ax.plot(counts, equal, label="p/(n+p)", zorder=0, **broad)
 ax.set(xlabel="p", ylabel="L", ylim=(-0.03, 1.03))
 ax.legend();
@@ -143,22 +143,24 @@ x, mask = padded(4)
 keys = np.tile(mask, (n + 4, 1))
 plans = {"0 0": (None, None), "1 0": (keys, None), "1 1": (keys, keys)}
 
-fig, axes = plt.subplots(2, 3, figsize=(4.8, 3.6), sharex=True, sharey=True)
+fig, axes = plt.subplots(2, 3, figsize=(4.8, 3.9), sharex=True, sharey=True)
 for column, (name, plan) in enumerate(plans.items()):
     h = x
     for depth, hidden in enumerate(plan):
         mixed, weights = attend(h, 0.2, mask=hidden)
         h = h + mixed
         ax = axes[1 - depth, column]
-        ax.imshow(weights, cmap="Blues", vmin=0, vmax=0.4, interpolation="none")
+        shades = {"cmap": "Blues", "vmin": 0, "vmax": 0.4, "interpolation": "none"}
+        image = ax.imshow(weights, **shades)
         ax.axvline(n - 0.5, color="#d55e00", linewidth=1, linestyle="--")
         ax.axhline(n - 0.5, color="#d55e00", linewidth=1, linestyle="--")
         leaks = leak_in(weights, mask), leak_out(weights, mask)
-        ax.set_title("L = {:.2f}  L′ = {:.2f}".format(*leaks), fontsize=10)
+        ax.set_title("L = {:.2f}\nL′ = {:.2f}".format(*leaks), fontsize=10)
         ax.set(xticks=[0, 4, 8], yticks=[0, 4, 8])
-    axes[1, column].set_xlabel(name)
-axes[0, 0].set_ylabel("2")
-axes[1, 0].set_ylabel("1");
+    axes[1, column].set_xlabel(f"u\n({name})")
+axes[0, 0].set_ylabel("ℓ = 2\nt")
+axes[1, 0].set_ylabel("ℓ = 1\nt")
+fig.colorbar(image, ax=axes, label="A", ticks=[0, 0.2, 0.4], shrink=0.5);
 
 # %% [markdown]
 # Figure: Attention weights of two layers, the first below the second, under three plans of masking.
@@ -258,7 +260,8 @@ sentences = [words, words[:2], words[1:4]]
 for key_mask in [False, True]:
     report = check_padding(partial(model, key_mask=key_mask), sentences)
     for side, r in [("R", report.right), ("L", report.left)]:
-        print(f"{key_mask!s:5}  {side}  {r.ok!s:5}  {r.change:.2f}  {r.content:.2f}")
+        numbers = f"{r.change:.2f}  {r.content:.2f}"
+        print(f"{key_mask!s:5}  {side}  {r.ok!s:5}  {numbers}")
 
 # %% [markdown]
 # In the first two lines both numbers are large: the pads are read. In the last one the outputs change although the content of the pads does not

@@ -49,7 +49,8 @@ for t in [0, 1, 6, 7, 22, 44]:
 fig, axes = plt.subplots(1, 2, figsize=(4.8, 2.5))
 for ax, i in zip(axes, [0, 1]):
     ax.plot(path[:, 2 * i], path[:, 2 * i + 1], ".", color="#0072b2")
-    ax.plot([0, path[7, 2 * i]], [0, path[7, 2 * i + 1]], color="#d55e00", ls="-", lw=2)
+    arrow = [0, path[7, 2 * i]], [0, path[7, 2 * i + 1]]
+    ax.plot(*arrow, color="#d55e00", ls="-", lw=2)
     ax.set(aspect="equal", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), title=f"i = {i}")
 
 # %% [markdown]
@@ -129,7 +130,8 @@ for d in [8, 32, 128]:
         scores = posenc.rotate(key, u) @ q_t
         second, first = np.argsort(scores)[-2:]
         margin, away = scores[first] - scores[second], abs(second - first)
-        print(f"{d:3d}  {offset:6d}  {first - 800:4d}  {margin:.4f}  {away:3d} away")
+        hit = first - 800
+        print(f"{d:3d}  {offset:6d}  {hit:4d}  {margin:.4f}  {away:3d} away")
 
 # %% [markdown]
 # Both are hit exactly, with the same margin: far is not harder than near. A wider head does not do better. With 32 or
@@ -158,7 +160,7 @@ for ax, table, title in zip(axes, [right, wrong - right], ["s", "Δs"]):
     image = ax.imshow(table, cmap="RdBu_r", vmin=-3, vmax=3)
     ax.set(title=title, xlabel="u")
 axes[0].set_ylabel("t")
-fig.colorbar(image, ax=axes, shrink=0.8);
+fig.colorbar(image, ax=axes, label="s, Δs", shrink=0.8);
 
 # %% [markdown]
 # Figure: Scores of 16 queries and keys, and the error that the wrong layout makes.
@@ -192,7 +194,7 @@ for name, omega in methods.items():
         ax.plot(n, posenc.rotate(unit, n, frequencies=omega) @ unit, label=name)
     one, far = posenc.rotate(unit, [1, 4095], frequencies=omega) @ unit
     print(f"{name:>4}: u − t = 1 {one:6.2f}   u − t = 4095 {far:6.2f}")
-axes[0].set(xlabel="u − t", title="0 … 15")
+axes[0].set(xlabel="u − t", ylabel="s", title="0 … 15")
 axes[1].set(xlabel="u − t", title="0 … 4095")
 axes[1].axvline(length, color="#767676", linestyle="-", linewidth=1)
 axes[0].legend();

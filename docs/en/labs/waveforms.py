@@ -110,7 +110,7 @@ ax.legend(loc="lower right");
 # wider one does not reach much further, it has more rungs on the same ladder. The top stays below $2\pi b$ because
 # the last exponent is $(d-2)/d$, not $1$.
 #
-# **Try it.** Find the smallest even $d$ whose longest wavelength exceeds 50 000. Guess from the table first, then
+# **Try it.** Find the smallest even $d$ whose longest wavelength exceeds 50,000. Guess from the table first, then
 # let a loop answer.
 
 # %% [markdown]
@@ -131,9 +131,11 @@ fig, axes = plt.subplots(3, 1, figsize=(4.8, 4.6), sharex=True)
 for ax, base in zip(axes, [100, 10_000, 1_000_000]):
     codes = posenc.sinusoidal_encoding(256, dim, base=base)
     sines = codes[:, 0::2].T
-    ax.imshow(sines, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
-    ax.set(ylabel="i", title=f"b = {base}")
-axes[-1].set_xlabel("t");
+    image = ax.imshow(sines, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
+    ax.set_ylabel("i", rotation=0)
+    ax.set_title(f"b = {base}")
+axes[-1].set_xlabel("t")
+fig.colorbar(image, ax=axes, label="sin ωt", ticks=[-1, 0, 1], shrink=0.6);
 
 # %% [markdown]
 # Figure: The sines of all 32 pairs for three bases: the larger the base, the fewer of them move within 256 positions.
@@ -143,7 +145,7 @@ axes[-1].set_xlabel("t");
 # tells apart positions that are very far from each other, and pays with pairs that say the same everywhere in a
 # short text.
 #
-# **Try it.** At $d = 64$, how large must $b$ be for the longest wavelength to exceed 131 072 positions? Solve
+# **Try it.** At $d = 64$, how large must $b$ be for the longest wavelength to exceed 131,072 positions? Solve
 # $2\pi b^{(d-2)/d} = 131072$ for $b$, then check with `posenc.wavelengths`.
 
 # %% [markdown]

@@ -65,7 +65,7 @@ for p in [1, 2, 4, 8]:
 # %% [markdown]
 # 投影小，分数就小；分数小，权重就差不多相等。于是 $n + p$ 个键各拿一份，填充合起来是 $p/(n+p)$。高一点低一点全凭运气，要看编码与查询恰好合不合。
 #
-# **试一试**：把种子 5 换成别的。$L$ 会偏离 $p/(n+p)$ 多远？
+# **动手**：把种子 5 换成别的。$L$ 会偏离 $p/(n+p)$ 多远？
 #
 # ## 尖锐与平坦的注意力 {#scale}
 #
@@ -82,18 +82,18 @@ for s, marker in [(0.02, "o"), (0.3, "s"), (0.6, "^")]:
         leaks.append(leak_in(attend(x, s)[1], mask))
     ax.plot(counts, leaks, marker=marker, markersize=4, label=f"s = {s}")
 equal = counts / (n + counts)
-broad = {"color": "#767676", "linewidth": 4, "alpha": 0.4, "linestyle": "-"}
+broad = {"color": "#767676", "linewidth": 5, "linestyle": "-"}
 ax.plot(counts, equal, label="p/(n+p)", zorder=0, **broad)
 ax.set(xlabel="p", ylabel="L", ylim=(-0.03, 1.03))
 ax.legend();
 
 # %% [markdown]
-# 图：三种投影尺度下，泄漏随填充个数的变化；灰色宽线是平均份额。
+# 图：三种投影尺度下，泄漏随填充个数的变化；灰色宽线是各键均分时的份额。
 # 说明：四条曲线都从 0 开始上升。最平坦的注意力 s = 0.02 落在灰线 p/(n+p) 上，升到 0.93。s = 0.3 的曲线低一些，升到 0.82。s = 0.6 的曲线始终低于 0.2。
 #
 # 这里确实会。真实词元是词嵌入加编码，填充只有编码，向量更短。很大的分数，无论正负，都属于长向量；注意力一尖锐，就投向分数最大的那几个。不过泄漏到不了 0，每多一个填充还会再多一点。
 #
-# **试一试**：让填充带上与词一样长的向量，没有设 `padding_idx` 的嵌入就是这样：`x[mask] += rng.normal(size=dim)`。多运行几次。$s = 0.6$、4 个填充时，你见到的最小份额是多少，最大呢？
+# **动手**：让填充带上与词一样长的向量，没有设 `padding_idx` 的嵌入就是这样：`x[mask] += rng.normal(size=dim)`。多运行几次。$s = 0.6$、4 个填充时，你见到的最小份额是多少，最大呢？
 #
 # ## 要低到多少？ {#value}
 #
@@ -122,7 +122,7 @@ ax.minorticks_off()
 #
 # 每走一步 $-1$，泄漏就除以 $e$。直线到不了零；`exp` 能到，只因为浮点数终有尽头。在 `float64` 里，那要到 $v = -745$ 附近。
 #
-# **试一试**：真实的分数可以很大。用 `bias` 给第一个填充的分数加 $+30$，看看这时 $v = -20$ 还顶不顶用。
+# **动手**：真实的分数可以很大。用 `bias` 给第一个填充的分数加 $+30$，看看这时 $v = -20$ 还顶不顶用。
 #
 # ## 两层，两个方向 {#layers}
 #
@@ -134,22 +134,24 @@ x, mask = padded(4)
 keys = np.tile(mask, (n + 4, 1))
 plans = {"0 0": (None, None), "1 0": (keys, None), "1 1": (keys, keys)}
 
-fig, axes = plt.subplots(2, 3, figsize=(4.8, 3.6), sharex=True, sharey=True)
+fig, axes = plt.subplots(2, 3, figsize=(4.8, 3.9), sharex=True, sharey=True)
 for column, (name, plan) in enumerate(plans.items()):
     h = x
     for depth, hidden in enumerate(plan):
         mixed, weights = attend(h, 0.2, mask=hidden)
         h = h + mixed
         ax = axes[1 - depth, column]
-        ax.imshow(weights, cmap="Blues", vmin=0, vmax=0.4, interpolation="none")
+        shades = {"cmap": "Blues", "vmin": 0, "vmax": 0.4, "interpolation": "none"}
+        image = ax.imshow(weights, **shades)
         ax.axvline(n - 0.5, color="#d55e00", linewidth=1, linestyle="--")
         ax.axhline(n - 0.5, color="#d55e00", linewidth=1, linestyle="--")
         leaks = leak_in(weights, mask), leak_out(weights, mask)
-        ax.set_title("L = {:.2f}  L′ = {:.2f}".format(*leaks), fontsize=10)
+        ax.set_title("L = {:.2f}\nL′ = {:.2f}".format(*leaks), fontsize=10)
         ax.set(xticks=[0, 4, 8], yticks=[0, 4, 8])
-    axes[1, column].set_xlabel(name)
-axes[0, 0].set_ylabel("2")
-axes[1, 0].set_ylabel("1");
+    axes[1, column].set_xlabel(f"u\n({name})")
+axes[0, 0].set_ylabel("ℓ = 2\nt")
+axes[1, 0].set_ylabel("ℓ = 1\nt")
+fig.colorbar(image, ax=axes, label="A", ticks=[0, 0.2, 0.4], shrink=0.5);
 
 # %% [markdown]
 # 图：三种方案下两层的注意力权重，第一层在下，第二层在上。
@@ -157,7 +159,7 @@ axes[1, 0].set_ylabel("1");
 #
 # 看中间一列。下图里，填充把全部权重都用来读真实词元，$L' = 1$。上图里，真实词元又去读填充。真实的内容绕了一圈，混在一起，又回来了。
 #
-# **试一试**：加上方案 `"0 1"`。两种泄漏里，哪一种会到达真实词元的输出？
+# **动手**：加上方案 `"0 1"`。两种泄漏里，哪一种会到达真实词元的输出？
 #
 # ## NaN 怎样蔓延 {#nan}
 #
@@ -192,7 +194,7 @@ ax.set(xlabel="t", ylabel="ℓ", xticks=range(n + 4), yticks=range(depths + 1));
 #
 # 第一层造出来，第二层传遍全句，第三层已经无事可做。第二层里，填充的权重恰好是 0，可加权和里有 $0 \cdot \mathrm{NaN}$。
 #
-# **试一试**：去掉 `torch.no_grad()`。再放回去，改用 `multihead_mask` 把 `safe_mask(combine_masks(left, causal))` 传给这一层，代替那两张掩码。这三个函数都在 `posenc.masks` 里。
+# **动手**：去掉 `torch.no_grad()`。再放回去，改用 `multihead_mask` 把 `safe_mask(combine_masks(left, causal))` 传给这一层，代替那两张掩码。这三个函数都在 `posenc.masks` 里。
 #
 # ## 左边补得越多，变得越多？ {#left}
 #
@@ -217,7 +219,7 @@ ax.set(xlabel="p", ylabel="max |Δ|", ylim=(0, None));
 #
 # 它在摆动。$p = 19$ 处的低谷值得对照编码的波长来看：最快的指针 6.28 个位置转一圈，到 19 时转了三圈；第二快的要 19.87 才转一圈。两根快针都差不多回到了原处，只剩慢针还记得这次移动。
 #
-# **试一试**：$p$ 接近 40 时，下一个低谷会在哪里？验证一下。再把编码的位置换成 `posenc.masks.positions_from_mask(mask)`，曲线会变成什么样？
+# **动手**：$p$ 接近 40 时，下一个低谷会在哪里？验证一下。再把编码的位置换成 `posenc.masks.positions_from_mask(mask)`，曲线会变成什么样？
 #
 # ## 检查一个模型 {#check}
 #
@@ -241,14 +243,15 @@ sentences = [words, words[:2], words[1:4]]
 for key_mask in [False, True]:
     report = check_padding(partial(model, key_mask=key_mask), sentences)
     for side, r in [("R", report.right), ("L", report.left)]:
-        print(f"{key_mask!s:5}  {side}  {r.ok!s:5}  {r.change:.2f}  {r.content:.2f}")
+        numbers = f"{r.change:.2f}  {r.content:.2f}"
+        print(f"{key_mask!s:5}  {side}  {r.ok!s:5}  {numbers}")
 
 # %% [markdown]
 # 前两行的两个数都大：填充被读到了。最后一行，填充的内容无关紧要，输出却变了，因为位置是按列数的。第三行才是想要的样子。
 #
-# **试一试**：把最后一行修好。再把别的错误也犯一遍：只给两层中的第一层加键填充掩码；返回 `h.mean(axis=1)`；返回 `posenc.masks.masked_mean(h, padding_mask)`。每次运行之前，先说出哪几行会是 True。
+# **动手**：把最后一行修好。再把别的错误也犯一遍：只给两层中的第一层加键填充掩码；返回 `h.mean(axis=1)`；返回 `posenc.masks.masked_mean(h, padding_mask)`。每次运行之前，先说出哪几行会是 True。
 #
-# ## 带走什么 {#take-away}
+# ## 小结 {#take-away}
 #
 # - 注意力平坦时，填充按个数分得份额；尖锐时可多可少，但不会是 0。
 # - 掩码是 softmax 之前的 $-\infty$，每一层都要有。有限的数都会漏；什么都不剩的行要另外处理。

@@ -46,7 +46,8 @@ for t in [0, 1, 6, 7, 22, 44]:
 fig, axes = plt.subplots(1, 2, figsize=(4.8, 2.5))
 for ax, i in zip(axes, [0, 1]):
     ax.plot(path[:, 2 * i], path[:, 2 * i + 1], ".", color="#0072b2")
-    ax.plot([0, path[7, 2 * i]], [0, path[7, 2 * i + 1]], color="#d55e00", ls="-", lw=2)
+    arrow = [0, path[7, 2 * i]], [0, path[7, 2 * i + 1]]
+    ax.plot(*arrow, color="#d55e00", ls="-", lw=2)
     ax.set(aspect="equal", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), title=f"i = {i}")
 
 # %% [markdown]
@@ -120,12 +121,13 @@ for d in [8, 32, 128]:
         scores = posenc.rotate(key, u) @ q_t
         second, first = np.argsort(scores)[-2:]
         margin, away = scores[first] - scores[second], abs(second - first)
-        print(f"{d:3d}  {offset:6d}  {first - 800:4d}  {margin:.4f}  {away:3d} away")
+        hit = first - 800
+        print(f"{d:3d}  {offset:6d}  {hit:4d}  {margin:.4f}  {away:3d} away")
 
 # %% [markdown]
-# 两个都正中，领先的幅度也一样：远的并不比近的难。头宽了也没有更好。宽 32 和 128 时，第二名就是邻居，领先多少，看的是差一步要付出什么。感觉得到一步之差的只有快的频率对；宽的头快的多些，慢的也多些。宽 8 时，邻居不是对手，第二名在 63 位之外：在那里，最快的一对几乎正好转了十圈，第二对几乎正好一圈，都差不多回到了原处。
+# 两个都正中，领先的幅度也一样：远的并不比近的难。头宽了也没有更好。宽 32 和 128 时，第二名就是邻居，领先多少，看的是差一步要付出什么。感觉得到一步之差的只有快的频率对；宽的头里，快的频率对多些，慢的也多些。宽 8 时，邻居不是对手，第二名在 63 位之外：在那里，最快的一对几乎正好转了十圈，第二对几乎正好一圈，都差不多回到了原处。
 #
-# **动手**：给两个函数都加上 `base=500000.0`，这是 Llama 3 的底数。领先的幅度变成多少？底数大了，谁来付账？
+# **动手**：给两个函数都加上 `base=500000.0`，这是 Llama 3 的底数。领先的幅度变成多少？底数大了，代价由谁来付？
 
 # %% [markdown]
 # ## 配错了对 {#layout}
@@ -144,7 +146,7 @@ for ax, table, title in zip(axes, [right, wrong - right], ["s", "Δs"]):
     image = ax.imshow(table, cmap="RdBu_r", vmin=-3, vmax=3)
     ax.set(title=title, xlabel="u")
 axes[0].set_ylabel("t")
-fig.colorbar(image, ax=axes, shrink=0.8);
+fig.colorbar(image, ax=axes, label="s, Δs", shrink=0.8);
 
 # %% [markdown]
 # 图：16 个查询与 16 个键的分数，以及配错对带来的误差。
@@ -174,7 +176,7 @@ for name, omega in methods.items():
         ax.plot(n, posenc.rotate(unit, n, frequencies=omega) @ unit, label=name)
     one, far = posenc.rotate(unit, [1, 4095], frequencies=omega) @ unit
     print(f"{name:>4}: u − t = 1 {one:6.2f}   u − t = 4095 {far:6.2f}")
-axes[0].set(xlabel="u − t", title="0 … 15")
+axes[0].set(xlabel="u − t", ylabel="s", title="0 … 15")
 axes[1].set(xlabel="u − t", title="0 … 4095")
 axes[1].axvline(length, color="#767676", linestyle="-", linewidth=1)
 axes[0].legend();
@@ -188,7 +190,7 @@ axes[0].legend();
 # **动手**：加上 `posenc.ntk_frequencies(d, factor)` 和 `posenc.llama3_frequencies(d, factor, original_length=length)`。左图里谁离原来的曲线最近？右图里呢？
 
 # %% [markdown]
-# ## 记住什么 {#take-away}
+# ## 小结 {#take-away}
 #
 # - 每一对数是一根箭头，位置让它转。分数看的是两根箭头相对转了多少。
 # - 旋转之前，什么权重都行；旋转之后，几乎什么权重都不行。

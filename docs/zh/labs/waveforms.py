@@ -118,9 +118,11 @@ fig, axes = plt.subplots(3, 1, figsize=(4.8, 4.6), sharex=True)
 for ax, base in zip(axes, [100, 10_000, 1_000_000]):
     codes = posenc.sinusoidal_encoding(256, dim, base=base)
     sines = codes[:, 0::2].T
-    ax.imshow(sines, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
-    ax.set(ylabel="i", title=f"b = {base}")
-axes[-1].set_xlabel("t");
+    image = ax.imshow(sines, cmap="RdBu_r", vmin=-1, vmax=1, aspect="auto")
+    ax.set_ylabel("i", rotation=0)
+    ax.set_title(f"b = {base}")
+axes[-1].set_xlabel("t")
+fig.colorbar(image, ax=axes, label="sin ωt", ticks=[-1, 0, 1], shrink=0.6);
 
 # %% [markdown]
 # 图：三种底数下全部 32 个频率对的正弦：底数越大，256 个位置之内还在动的频率对越少。
