@@ -65,7 +65,7 @@ class Ahead:
         if built := os.environ.get("POSENC_SITE"):
             return Path(built)
         site = self._folder() / "site"
-        status, said, _ = sitebuild.build(sitebuild.ROOT, site)
+        status, said, _ = sitebuild.build(sitebuild.ROOT, site, OMP_NUM_THREADS="1")
         if status:
             raise AssertionError(f"the site could not be built:\n{said}")
         return site

@@ -205,13 +205,13 @@ def axe_script() -> str:
 def axe(page: Page, again: bool = False, colours: bool = False) -> list[str]:
     """What axe-core finds on a page as it stands.
 
-    `again`: formulas and drawings, which have the colours of the text, are passed over; `colours`: nothing
-    but colours has changed since axe looked last.
+    `again`: formulas, drawings and code, the same on any screen, are passed over; `colours`: nothing but
+    colours has changed since axe looked last.
     """
     if not page.evaluate("'axe' in window"):
         page.evaluate(axe_script())
     script = (AXE_COLOURS if colours else AXE).replace("REPORT", REPORT)
-    found: list[str] = page.evaluate(script, ["math", "figure svg"] if again else [])
+    found: list[str] = page.evaluate(script, ["math", "figure svg", "pre"] if again else [])
     return found
 
 

@@ -11,13 +11,18 @@ import matplotlib
 import matplotlib.pyplot as plt
 import missing
 import pytest
+import torch
 from hypothesis import settings
+from matplotlib.font_manager import fontManager
+
+from posenc.plot._style import CHINESE_FONTS
 
 # The first call into torch, or a busy machine, is slow; that is no fault of what is tested.
 settings.register_profile("posenc", deadline=None)
 settings.load_profile("posenc")
 blocktests.install()
 plt.switch_backend("agg")
+torch.set_num_threads(1)  # small tensors, and other work beside: two threads would wait for each other
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +30,23 @@ def _no_figure_left() -> Iterator[None]:
     with matplotlib.rc_context():
         yield
     plt.close("all")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Without a Chinese font pictures show boxes; what else is tested of them holds."""
+    if not _chinese():
+        config.addinivalue_line("filterwarnings", r"ignore:Glyph \d+ .* missing from font")
+
+
+def _chinese() -> bool:
+    return not {font.name for font in fontManager.ttflist}.isdisjoint(CHINESE_FONTS)
+
+
+@pytest.fixture(scope="session")
+def chinese_font() -> None:
+    """For tests that look at Chinese characters in pictures."""
+    if not _chinese():
+        missing.skip_or_fail("fonts", "no Chinese font: `apt-get install fonts-noto-cjk`")
 
 
 _ahead = ahead.Ahead()

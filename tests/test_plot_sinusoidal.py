@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 import torch
 from matplotlib.figure import Figure
-from matplotlib.font_manager import fontManager
 
 from posenc import code_distance, plot, sinusoidal_encoding, wavelengths
-from posenc.plot._style import CHINESE_FONTS, WIDTH
+from posenc.plot._style import WIDTH
 
 PICTURES: dict[str, Callable[..., Any]] = {
     "clock_hands": lambda **options: plot.clock_hands([0, 1.5], 8, **options),
@@ -139,9 +138,8 @@ def test_pictures_draw_into_given_axes() -> None:
         lambda ax: plot.energy_shares({"a": [0.1, 0.2]}, ax=ax, lang="zh"),
     ],
 )
+@pytest.mark.usefixtures("chinese_font")
 def test_axes_made_before_the_first_chinese_picture_show_chinese(draw: Callable[[Any], Any]) -> None:
-    if {font.name for font in fontManager.ttflist}.isdisjoint(CHINESE_FONTS):
-        pytest.skip("no Chinese font on this machine")
     figure, ax = plt.subplots()
     draw(ax)
     figure.canvas.draw()  # a glyph that is missing is a warning, and so an error

@@ -114,8 +114,10 @@ def test_a_picture_can_be_read(name: str, lang: Lang) -> None:
     assert figurecheck.told_apart(figure) == []
     assert figurecheck.explained(figure) == []
     assert figurecheck.legible(figure) == []
-    for palette, (ground, letters) in figurecheck.palettes().items():
-        assert figurecheck.contrast(figures.to_svg(figure), ground, letters) == [], palette
+    if lang == "en":  # colours speak no language
+        svg = figures.to_svg(figure)
+        for palette, (ground, letters) in figurecheck.palettes().items():
+            assert figurecheck.contrast(svg, ground, letters) == [], palette
 
 
 def test_figures_of_the_pages_stand_out_in_both_palettes(site: Path) -> None:

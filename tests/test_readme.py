@@ -76,7 +76,7 @@ def test_ci_runs_the_command_of_the_readme(tmp_path: Path, monkeypatch: pytest.M
     run = ["bash", str(tmp_path / ".ci" / "run")]
     readme = tmp_path / "README.md"
     for tool in ("chromium", "fc-list"):  # nothing to install
-        (tmp_path / tool).write_text("#!/bin/sh\necho there\n")
+        (tmp_path / tool).write_text("#!/bin/sh\necho Noto Sans CJK\n")
         (tmp_path / tool).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
 
