@@ -11,7 +11,6 @@ import functools
 import gzip
 import http.server
 import importlib.resources
-import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from offline import chromium
 from playwright.sync_api import Browser, Page, Response, sync_playwright
 
 __all__ = ["CHECKS", "NONE", "Browser", "Quiet", "Visit", "chromium", "launched", "served", "visit", "visits"]
@@ -43,12 +43,6 @@ HTML = 40_000
 SHIFT = 0.05
 NODES = 10_000
 LABEL = 11  # px
-
-
-def chromium() -> str | None:
-    """The path of a browser, None where there is none."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    return next(filter(None, map(shutil.which, names)), None)
 
 
 @contextlib.contextmanager

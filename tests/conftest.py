@@ -13,9 +13,8 @@ import missing
 import pytest
 import torch
 from hypothesis import settings
-from matplotlib.font_manager import fontManager
 
-from posenc.plot._style import CHINESE_FONTS
+from posenc.plot import _style
 
 # The first call into torch, or a busy machine, is slow; that is no fault of what is tested.
 settings.register_profile("posenc", deadline=None)
@@ -34,18 +33,14 @@ def _no_figure_left() -> Iterator[None]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Without a Chinese font pictures show boxes; what else is tested of them holds."""
-    if not _chinese():
+    if _style.chinese_font() is None:
         config.addinivalue_line("filterwarnings", r"ignore:Glyph \d+ .* missing from font")
-
-
-def _chinese() -> bool:
-    return not {font.name for font in fontManager.ttflist}.isdisjoint(CHINESE_FONTS)
 
 
 @pytest.fixture(scope="session")
 def chinese_font() -> None:
     """For tests that look at Chinese characters in pictures."""
-    if not _chinese():
+    if _style.chinese_font() is None:
         missing.skip_or_fail("fonts", "no Chinese font: `apt-get install fonts-noto-cjk`")
 
 

@@ -80,10 +80,15 @@ def built() -> Iterator[Path]:
         yield site
 
 
+def chromium() -> str | None:
+    """The path of a browser, None where there is none on the PATH."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
+
+
 @contextlib.contextmanager
 def launched() -> Iterator[Browser]:
     """Chromium or Chrome: one on the PATH, or Chrome where its installer puts it."""
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = chromium()
     with sync_playwright() as playwright:
         try:
             browser = playwright.chromium.launch(executable_path=path, channel=None if path else "chrome")

@@ -137,6 +137,12 @@ def word(key: str, lang: Lang) -> str:
     return WORDS[key][0 if lang == "en" else 1]
 
 
+def chinese_font() -> str | None:
+    """The first of CHINESE_FONTS that matplotlib knows, None where it knows none."""
+    known = {font.name for font in font_manager.fontManager.ttflist}
+    return next((name for name in CHINESE_FONTS if name in known), None)
+
+
 def check_lang(lang: str, ax: Axes | None = None) -> None:
     """ValueError unless lang is "en" or "zh"; for Chinese, give matplotlib a font that has it.
 
@@ -151,8 +157,7 @@ def check_lang(lang: str, ax: Axes | None = None) -> None:
         raise TypeError(f"ax must be matplotlib Axes or None, got {type(ax).__name__}")
     if lang == "zh":
         family = list(plt.rcParams["font.family"])
-        known = {font.name for font in font_manager.fontManager.ttflist}
-        found = next((name for name in CHINESE_FONTS if name in known), None)
+        found = chinese_font()
         if found is not None and found not in family and "sans-serif" in family:
             # Latin letters keep their font; matplotlib falls back glyph by glyph.
             plt.rcParams["font.family"] = [*family, found]
