@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 
 from posenc import linear_frequencies, ntk_frequencies, plot, sinusoidal_encoding
 from posenc.masks import key_padding_mask
+from posenc.plot import _style
 from posenc.plot._style import COLORS, GREY, Lang, legend_above, on_cell
 
 WAVE = np.sin(np.arange(40) / 3)
@@ -235,6 +236,17 @@ def test_numbers_in_cells_can_be_read_on_every_cell(cmap: str) -> None:
         ink = mpl.colors.to_rgba(on_cell(image, value))
         cell: Any = image.cmap(image.norm(value))
         assert figurecheck.ratio(ink, cell) >= figurecheck.LETTERS
+
+
+@pytest.mark.usefixtures("chinese_font")
+def test_a_font_installed_after_the_first_run_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Matplotlib reads its list of fonts from a file of the user's, made before there was a Chinese font."""
+    fonts = mpl.font_manager.fontManager
+    files = {font.fname for font in fonts.ttflist if font.name in _style.CHINESE_FONTS}
+    monkeypatch.setattr(fonts, "ttflist", [font for font in fonts.ttflist if font.fname not in files])
+    assert _style._known_font() is None
+    _style._installed_font.cache_clear()
+    assert _style.chinese_font() in _style.CHINESE_FONTS
 
 
 def test_a_legend_above_stays_within_the_figure() -> None:

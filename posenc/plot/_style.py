@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, Literal
 
 import matplotlib.pyplot as plt
@@ -138,9 +140,23 @@ def word(key: str, lang: Lang) -> str:
 
 
 def chinese_font() -> str | None:
-    """The first of CHINESE_FONTS that matplotlib knows, None where it knows none."""
+    """The first of CHINESE_FONTS that is installed, None where none is."""
+    return _known_font() or _installed_font()
+
+
+def _known_font() -> str | None:
     known = {font.name for font in font_manager.fontManager.ttflist}
     return next((name for name in CHINESE_FONTS if name in known), None)
+
+
+@cache
+def _installed_font() -> str | None:
+    """Matplotlib keeps its list of fonts from its first run on: once, look for what was installed since."""
+    known = {font.fname for font in font_manager.fontManager.ttflist}
+    for path in set(font_manager.findSystemFonts()) - known:
+        with contextlib.suppress(Exception):  # a broken font file is none of ours
+            font_manager.fontManager.addfont(path)
+    return _known_font()
 
 
 def check_lang(lang: str, ax: Axes | None = None) -> None:

@@ -1,6 +1,6 @@
 """What does ALiBi cost on top of plain causal attention? Time as a ratio, and memory.
 
-python tests/bench_alibi.py
+python tests/benchmarks/bench_alibi.py
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How fast are the relative biases? Ratios, side by side with a copy of the result and with transformers.
 
-python tests/bench_relative.py
+python tests/benchmarks/bench_relative.py
 """
 
 from __future__ import annotations
@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import torch
-from benchmark import Row, machine, new_bytes, print_table, warm_allocator
+from benchmark import Row, machine, new_bytes, peer, print_table, warm_allocator
 from torch import Tensor, nn
-from transformers.models.t5.configuration_t5 import T5Config
-from transformers.models.t5.modeling_t5 import T5Attention
 
 from posenc.nn import FireBias, KerpleBias, RelativeBias, T5Bias
 
@@ -19,8 +17,9 @@ HEADS, N = 12, 2048
 
 
 def transformers_bias(n_query: int, n_key: int) -> Callable[[], Tensor]:
-    config = T5Config(d_model=768, d_kv=64, num_heads=HEADS)
-    layer = T5Attention(config, has_relative_attention_bias=True, layer_idx=0)
+    modeling = peer("transformers.models.t5.modeling_t5")
+    config = modeling.T5Config(d_model=768, d_kv=64, num_heads=HEADS)
+    layer = modeling.T5Attention(config, has_relative_attention_bias=True, layer_idx=0)
     return lambda: layer.compute_bias(n_query, n_key, past_seen_tokens=n_key - n_query)
 
 

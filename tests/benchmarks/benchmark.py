@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import time
@@ -24,6 +25,14 @@ def warm_allocator(n_bytes: int = 2**30) -> None:
     if any(os.environ.get(name) != value for name, value in WARM.items()):
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **WARM})
     torch.ones(n_bytes, dtype=torch.uint8)
+
+
+def peer(module: str) -> Any:
+    """Another library's module, or one line that says how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise SystemExit(f"{module.partition('.')[0]} is missing: pip install -e '.[peers]'") from None
 
 
 @dataclass(frozen=True)

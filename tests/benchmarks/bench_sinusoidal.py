@@ -1,6 +1,6 @@
 """How fast is the sinusoidal encoding? Ratios, side by side in one run.
 
-python tests/bench_sinusoidal.py
+python tests/benchmarks/bench_sinusoidal.py
 """
 
 from __future__ import annotations

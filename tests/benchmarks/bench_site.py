@@ -1,4 +1,4 @@
-"""How long builds of the book take: `pytest tests/bench_site.py -s`."""
+"""How long builds of the book take: `pytest tests/benchmarks/bench_site.py -s`."""
 
 import re
 import shutil

@@ -1,6 +1,6 @@
 """How fast is the rotary embedding? Ratios, side by side with a copy of the same bytes and with transformers.
 
-python tests/bench_rotary.py
+python tests/benchmarks/bench_rotary.py
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import torch
-from benchmark import Row, machine, new_bytes, print_table, warm_allocator
+from benchmark import Row, machine, new_bytes, peer, print_table, warm_allocator
 from torch import Tensor
 from torch._dynamo.testing import CompileCounter
-from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from posenc import rotate
 from posenc._rotation import Layout
@@ -34,7 +33,8 @@ def copies(*tensors: Tensor) -> Callable[[], object]:
 def llama(q: Tensor, k: Tensor) -> Callable[[], object]:
     """transformers' own function, with cosines and sines made beforehand: any numbers do here."""
     cos, sin = torch.randn(2, 1, *q.shape[-2:], dtype=q.dtype)
-    return lambda: apply_rotary_pos_emb(q, k, cos, sin)
+    modeling = peer("transformers.models.llama.modeling_llama")
+    return lambda: modeling.apply_rotary_pos_emb(q, k, cos, sin)
 
 
 def turned(rotary: Callable[..., object], q: Tensor, k: Tensor, **where: int) -> Callable[[], object]:
