@@ -89,7 +89,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for page in ("index", "en/sinusoidal", "zh/sinusoidal"):
         path = root / "pages" / f"{page}.html"
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("<svg/>")
+        path.write_text("<svg>posenc</svg>")
     (root / ".ci").mkdir()
     (root / ".ci" / "run").write_text((ROOT / ".ci" / "run").read_text())
     made = "mkdir -p .venv/bin && for name in mkdocs python pytest pip; do cp -p fake .venv/bin/$name; done"
