@@ -206,7 +206,7 @@ ax.set(xlabel="t", ylabel="ℓ", xticks=range(n + 4), yticks=range(depths + 1));
 # One layer makes it, the next one spreads it, and there is nothing left for the third to do. The weights of the pads are
 # exactly 0 in the second layer. But the weighted sum contains $0 \cdot \mathrm{NaN}$.
 #
-# **Try it.** Remove `torch.no_grad()`. Then put it back, and give the layer `safe_mask(combine_masks(left, causal))` through
+# **Try it.** Remove `torch.no_grad()`. Then put it back, and give the layer `safe_mask(combine_masks(left, mask=causal))` through
 # `multihead_mask` instead of both masks. All three functions are in `posenc.masks`.
 #
 # ## More pads on the left, more change? {#left}

@@ -194,7 +194,7 @@ ax.set(xlabel="t", ylabel="ℓ", xticks=range(n + 4), yticks=range(depths + 1));
 #
 # 第一层造出来，第二层传遍全句，第三层已经无事可做。第二层里，填充的权重恰好是 0，可加权和里有 $0 \cdot \mathrm{NaN}$。
 #
-# **动手**：去掉 `torch.no_grad()`。再放回去，改用 `multihead_mask` 把 `safe_mask(combine_masks(left, causal))` 传给这一层，代替那两张掩码。这三个函数都在 `posenc.masks` 里。
+# **动手**：去掉 `torch.no_grad()`。再放回去，改用 `multihead_mask` 把 `safe_mask(combine_masks(left, mask=causal))` 传给这一层，代替那两张掩码。这三个函数都在 `posenc.masks` 里。
 #
 # ## 左边补得越多，变得越多？ {#left}
 #
