@@ -370,7 +370,7 @@ PADS = key_padding_mask([3, 1])
         (lambda: pad_batch([X, torch.zeros(2, 3, 4)]), TypeError, r"\[1\] .* same library as"),
         (lambda: pad_batch([["a"]]), TypeError, "sequences must hold numbers or bool, got dtype <U1 at 0"),
         (lambda: pad_batch(5), TypeError, "must be a list of arrays or one array, got 5 of type"),
-        (lambda: pad_batch({"ids": [[1]]}), TypeError, "sequences must be a list of arrays or one array"),  # type: ignore[arg-type]
+        (lambda: pad_batch({"ids": [[1]]}), TypeError, "sequences must be a list of arrays or one array"),
         (lambda: pad_batch([X, None]), TypeError, r"sequences\[1\] must be an array, got None"),
         (lambda: pad_batch([[1], [2, 3]], value=0.5), ValueError, "value .* int64, holds; got 0.5"),
         (lambda: pad_batch([[1]], value=math.nan), ValueError, "value .* got nan"),
@@ -380,11 +380,11 @@ PADS = key_padding_mask([3, 1])
         (lambda: pad_batch([np.zeros(1, dtype=np.int8)], value=200), ValueError, "value .* int8"),
         (lambda: key_padding_mask([3, 1], 2), ValueError, "lengths must be at most n = 2, got 3"),
         (lambda: key_padding_mask([-1]), ValueError, r"lengths\[0\] must be at least 0, got -1"),
-        (lambda: key_padding_mask([1.5]), TypeError, r"lengths\[0\] must be an integer, got 1.5"),  # type: ignore[list-item]
+        (lambda: key_padding_mask([1.5]), TypeError, r"lengths\[0\] must be an integer, got 1.5"),
         (lambda: key_padding_mask(np.array([1.5])), TypeError, "lengths must be integers, got dtype float64"),
         (lambda: key_padding_mask(np.array([-1])), ValueError, "lengths must be at least 0, got -1"),
         (lambda: key_padding_mask(np.ones((2, 3), dtype=int)), ValueError, r"one axis.*got shape \(2, 3\)"),
-        (lambda: key_padding_mask(None), TypeError, "lengths must be an array, got None"),  # type: ignore[arg-type]
+        (lambda: key_padding_mask(None), TypeError, "lengths must be an array, got None"),
         (lambda: key_padding_mask([1], like=5), TypeError, "like must be an array, got 5"),
         (lambda: key_padding_mask(np.ones(1, dtype=int), like=torch.ones(1)), TypeError, "as like"),
         (lambda: key_padding_mask([True]), TypeError, r"lengths\[0\] must be an integer, got True"),
@@ -396,8 +396,8 @@ PADS = key_padding_mask([3, 1])
         (lambda: positions_from_mask([True]), TypeError, r"padding_mask must be an array, got \[True\]"),
         (lambda: pack_sequences([[1, 2], [3]], length=2), ValueError, "length must be .* 3, got 2"),
         (lambda: document_ids([3, 2], 4), ValueError, "lengths must sum to at most n = 4, got 5"),
-        (lambda: document_ids([[3]]), TypeError, r"lengths\[0\] must be an integer"),  # type: ignore[list-item]
-        (lambda: document_ids(3), ValueError, r"lengths must have one axis, got shape \(\)"),  # type: ignore[arg-type]
+        (lambda: document_ids([[3]]), TypeError, r"lengths\[0\] must be an integer"),
+        (lambda: document_ids(3), ValueError, r"lengths must have one axis, got shape \(\)"),
         (lambda: document_ids(np.array([0, 0, 1])), ValueError, "lengths must be at least 1, got 0"),
         (lambda: document_ids([0, 0, 1]), ValueError, r"lengths\[0\] must be at least 1, got 0"),
         (lambda: pack_sequences([[1], []]), ValueError, "at least one token each, got none at 1"),
@@ -411,7 +411,7 @@ PADS = key_padding_mask([3, 1])
         (lambda: combine_masks(PADS, mask=X[0]), TypeError, "mask must be a bool array"),
         (lambda: combine_masks(PADS, mask=torch.ones(3, 3)), TypeError, "mask must be a bool array"),
         (lambda: combine_masks(PADS, mask=torch.ones(3, 3) > 0), TypeError, "same library as padding_mask"),
-        (lambda: combine_masks(causal_mask(3), PADS), TypeError, "takes 1 positional argument"),  # type: ignore[misc]
+        (lambda: combine_masks(causal_mask(3), PADS), TypeError, "takes 1 positional argument"),  # type: ignore[call-arg]
         (lambda: multihead_mask(PADS, 2), ValueError, r"shape \(batch, n_q, n_k\), got \(2, 3\)"),
         (lambda: multihead_mask(PADS[None, None], 2), ValueError, r"shape \(batch, n_q, n_k\)"),
         (lambda: multihead_mask(PADS[None], 0), ValueError, "num_heads must be at least 1, got 0"),

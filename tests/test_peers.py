@@ -108,7 +108,7 @@ def test_mean_over_all_places_is_caught(bert: torch.nn.Module) -> None:
 
 def test_an_inverted_mask_is_caught_without_a_bias() -> None:
     """Llama has no bias and its pads are zeros here: the mask turned round, only what they hold can tell."""
-    llama = seeded("Llama", **SIZES, pad_token_id=0).double()
+    llama = seeded("Llama", **SIZES, pad_token_id=0)
     assert check_padding(masked(llama), IDS).ok
     left = check_padding(lambda ids, mask: masked(llama)(ids, ~mask), IDS).left
     assert left.inverted
