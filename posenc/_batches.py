@@ -9,9 +9,10 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, Namespace, check_integer, namespace, to_device_of
+from posenc._arrays import Array, Namespace, _is_concrete, check_integer, namespace
 
 Side = Literal["right", "left"]
 
@@ -24,8 +25,9 @@ def pad_batch(
     Row b holds sequences[b] and then (side="left": before it) `value`, up to one length.
 
     Args:
-        sequences: at least one array (n_b, ...), all of one library, dtype, device and trailing shape; token
-            ids, embeddings, anything. A list of numbers counts as a NumPy array.
+        sequences: a list of at least one array (n_b, ...), all of one library, dtype, device and trailing
+            shape: token ids, embeddings, any numbers or bool; or one array (batch, n, ...). A list of numbers
+            in place of an array counts as one of NumPy.
         side: where the pads go, "right" or "left".
         length: length of the rows; that of the longest sequence if None. Nothing is ever cut off.
         value: what the pads hold; must fit the dtype.
@@ -35,7 +37,7 @@ def pad_batch(
         key-padding mask, bool (batch, length), True at pads.
 
     Raises:
-        TypeError: sequences are of different libraries or dtypes.
+        TypeError: sequences are no arrays of numbers or bool, or of different libraries or dtypes.
         ValueError: there is no sequence, one is a single number or has another trailing shape, one is longer
             than length, the dtype cannot hold value, or side is another word.
 
@@ -76,28 +78,31 @@ def key_padding_mask(
     `(~padding_mask).long()` in torch.
 
     Args:
-        lengths: number of real tokens of each sequence: an integer, a list or an integer array of any shape.
-        n: length of the padded rows; the largest of lengths if None.
+        lengths: number of real tokens of each sequence: an integer, or a list or array of them with one axis.
+            Not token ids: where those are padded already, the mask is `ids == id_of_the_pad`.
+        n: length of the padded rows; the largest of lengths if None, which torch.compile(fullgraph=True)
+            cannot find out from a tensor.
         side: where the pads are, "right" or "left".
         like: an array whose library and device the mask gets. If None those of lengths, NumPy for a list.
 
     Returns:
-        bool array of shape lengths.shape + (n,), True at pads.
+        bool array (batch, n), or (n,) for an integer, True at pads.
 
     Raises:
         TypeError: lengths are not integers.
-        ValueError: a length is negative or above n, or side is another word.
+        ValueError: lengths have more than one axis, side is another word, or a length is negative or above n
+            (unseen in a tensor while torch.compile traces).
 
     >>> key_padding_mask([3, 1], 4)
     array([[False, False, False,  True],
            [False,  True,  True,  True]])
     """
     check_side(side)
-    counts, xp = _as_counts("lengths", lengths, like)
-    longest = int(xp.max(counts)) if math.prod(counts.shape) else 0
-    n = longest if n is None else check_integer("n", n, minimum=0)
-    if longest > n:
-        raise ValueError(f"lengths must be at most n = {n}, got {longest}")
+    counts, numbers, xp = _as_counts(lengths, like, minimum=0)
+    if n is None:
+        n = int(xp.max(counts)) if numbers is None else max(numbers, default=0)
+    elif check_integer("n", n, minimum=0) < max(numbers or [0]):
+        raise ValueError(f"lengths must be at most n = {n}, got {max(numbers or [0])}")
     u = xp.arange(n, dtype=counts.dtype, device=counts.device)
     return u >= counts[..., None] if side == "right" else u < n - counts[..., None]
 
@@ -136,7 +141,7 @@ def pack_sequences(
     from 0.
 
     Args:
-        sequences: as in `pad_batch`.
+        sequences: as in `pad_batch`, each with at least one token.
         length: length of the row, filled up with pads on the right; no pads if None.
         value: what the pads hold.
 
@@ -154,6 +159,8 @@ def pack_sequences(
     """
     rows, xp = as_rows("sequences", sequences)
     lengths = [row.shape[0] for row in rows]
+    if 0 in lengths:
+        raise ValueError(f"sequences must have at least one token each, got none at {lengths.index(0)}")
     n = sum(lengths) if length is None else check_integer("length", length, minimum=0)
     if n < sum(lengths):
         raise ValueError(f"length must be at least that of all sequences, {sum(lengths)}, got {n}")
@@ -167,8 +174,10 @@ def document_ids(lengths: Sequence[int] | Array, n: int | None = None, *, like: 
     0 for the first lengths[0] places, 1 for the next lengths[1], ..., −1 for pads at the end.
 
     Args:
-        lengths: how many tokens each document has, one axis.
-        n: length of the row; the sum of lengths, so no pads, if None.
+        lengths: how many tokens each document has, at least 1: a list or array with one axis. The 0 with
+            which document numbers begin is refused here.
+        n: length of the row; the sum of lengths, so no pads, if None, which torch.compile(fullgraph=True)
+            cannot find out from a tensor.
         like: as in `key_padding_mask`.
 
     Returns:
@@ -176,22 +185,24 @@ def document_ids(lengths: Sequence[int] | Array, n: int | None = None, *, like: 
 
     Raises:
         TypeError: lengths are not integers.
-        ValueError: lengths have not one axis, one is negative, or their sum is above n.
+        ValueError: lengths have not one axis, one is below 1, or their sum is above n (unseen in a tensor
+            while torch.compile traces).
 
     >>> document_ids([3, 2], 6)
     array([ 0,  0,  0,  1,  1, -1])
     """
-    counts, xp = _as_counts("lengths", lengths, like)
+    counts, numbers, xp = _as_counts(lengths, like, minimum=1)
     if counts.ndim != 1:
         raise ValueError(f"lengths must have one axis, got shape {tuple(counts.shape)}")
-    total = int(xp.sum(counts))
-    n = total if n is None else check_integer("n", n, minimum=0)
-    if total > n:
-        raise ValueError(f"lengths must sum to at most n = {n}, got {total}")
-    u = xp.arange(n, dtype=xp.int64, device=counts.device)
+    if n is None:
+        n = int(xp.sum(counts)) if numbers is None else sum(numbers)
+    elif check_integer("n", n, minimum=0) < sum(numbers or []):
+        raise ValueError(f"lengths must sum to at most n = {n}, got {sum(numbers or [])}")
     ends = _running_sum(counts, xp)
-    ids = xp.sum(xp.astype(u[:, None] >= ends, xp.int64), axis=-1)
-    return xp.where(u < total, ids, xp.full_like(ids, -1))
+    u = xp.arange(n, dtype=xp.int64, device=counts.device)
+    # How many documents have ended at a place is the number of the one that stands there.
+    ids = xp.astype(xp.searchsorted(ends, u, side="right"), xp.int64)
+    return xp.where(ids < counts.shape[0], ids, xp.full_like(ids, -1))
 
 
 def document_positions(documents: Array) -> Array:
@@ -208,18 +219,19 @@ def document_positions(documents: Array) -> Array:
 
     Raises:
         TypeError: documents are not integers.
-        ValueError: a document is in pieces: its number comes back after another one.
+        ValueError: a document is in pieces: its number comes back after another one (unseen while
+            torch.compile traces).
 
     >>> document_positions(np.array([0, 0, 0, 1, 1, -1]))
     array([0, 1, 2, 0, 1, 0])
     """
     xp = check_documents(documents)
     # All rows in one line: every row begins with a start, so each place follows a start of its own row.
-    starts = xp.reshape(_starts(documents, xp), (-1,))
-    place = xp.arange(starts.shape[0], dtype=xp.int64, device=documents.device)
-    run = _running_sum(xp.astype(starts, xp.int64), xp) - 1
-    t = xp.reshape(place - xp.take(place[starts], run, axis=0), tuple(documents.shape))
-    return t * xp.astype(documents >= 0, xp.int64)
+    run = _running_sum(xp.astype(xp.reshape(_starts(documents, xp), (-1,)), xp.int64), xp)
+    # The first place of its run: no index into the starts, whose number torch.compile would have to know.
+    first = xp.searchsorted(run, run)
+    place = xp.arange(run.shape[0], dtype=xp.int64, device=documents.device)
+    return xp.reshape(place - first, tuple(documents.shape)) * xp.astype(documents >= 0, xp.int64)
 
 
 def check_side(side: str) -> None:
@@ -227,9 +239,28 @@ def check_side(side: str) -> None:
         raise ValueError(f'side must be "right" or "left", got {side!r}')
 
 
+def library_of(**arrays: Array) -> Namespace:
+    """The one array library of `arrays`; TypeError names the first that is none or of another one."""
+    found: dict[str, Namespace] = {}
+    for name, array in arrays.items():
+        try:
+            found[name] = namespace(array)
+        except TypeError:
+            raise TypeError(
+                f"{name} must be an array, got {array!r:.50} of type {type(array).__name__}"
+            ) from None
+        first = next(iter(found))
+        if found[name] is not found[first]:
+            raise TypeError(
+                f"{name} must be an array of the same library as {first}, {type(arrays[first]).__name__}, "
+                f"got {type(array).__name__}"
+            )
+    return found[first]
+
+
 def check_mask(name: str, mask: Array, axes: int) -> Namespace:
     """The library of `mask`; TypeError unless it is a bool array, ValueError for fewer than `axes` axes."""
-    xp = namespace(mask)
+    xp = library_of(**{name: mask})
     if not xp.isdtype(mask.dtype, "bool"):
         raise TypeError(f"{name} must be a bool array, got dtype {mask.dtype}")
     if mask.ndim < axes:
@@ -239,11 +270,13 @@ def check_mask(name: str, mask: Array, axes: int) -> Namespace:
 
 def check_documents(documents: Array) -> Namespace:
     """The library of `documents`; errors unless they are integers and every document is in one piece."""
-    xp = namespace(documents)
+    xp = library_of(documents=documents)
     if not xp.isdtype(documents.dtype, "integral"):
         raise TypeError(f"documents must be an integer array, got dtype {documents.dtype}")
     if documents.ndim < 1:
         raise ValueError("documents must have at least 1 axis, got shape ()")
+    if not _may_look(documents):
+        return xp
     # Sorted, equal numbers stand together: then there are as many runs as there are different numbers.
     runs = xp.sum(xp.astype(_starts(documents, xp), xp.int64), axis=-1)
     kinds = xp.sum(xp.astype(_starts(xp.sort(documents, axis=-1), xp), xp.int64), axis=-1)
@@ -266,43 +299,67 @@ def _running_sum(x: Array, xp: Namespace) -> Array:
     return np.cumsum(x, axis=-1) if xp is np else xp.cumulative_sum(x, axis=-1)
 
 
-def _as_counts(name: str, counts: Any, like: Array | None) -> tuple[Array, Namespace]:
-    """Lengths as an int64 array, at least 0: of their own library, or as a list of the library of `like`."""
-    if isinstance(counts, int | np.integer | list | tuple):
-        try:
-            array = np.asarray(counts)
-        except ValueError:
-            raise ValueError(f"{name} must be a rectangular array of integers, got {counts!r}") from None
-        if array.size == 0:
-            array = array.astype(np.int64)  # NumPy makes an empty list floating
-        xp = np if like is None else namespace(like)
-        counts = array if like is None else to_device_of(array, like, xp)
+def _may_look(array: Array) -> bool:
+    """Whether values may decide: not those of a tensor that torch traces."""
+    return _is_concrete(array) or not array_api_compat.is_torch_array(array)
+
+
+def _as_counts(lengths: Any, like: Array | None, minimum: int) -> tuple[Array, list[int] | None, Namespace]:
+    """Lengths as an int64 array, of their own library or that of `like`, and as numbers, if one may look."""
+    shape: tuple[int, ...] = ()
+    if isinstance(lengths, int | np.integer):
+        numbers = [check_integer("lengths", lengths, minimum=minimum)]
+    elif isinstance(lengths, list | tuple):
+        numbers = [check_integer(f"lengths[{b}]", count, minimum=minimum) for b, count in enumerate(lengths)]
+        shape = (len(numbers),)
     else:
-        xp = namespace(counts) if like is None else namespace(counts, like)
-    if not xp.isdtype(counts.dtype, "integral"):
-        raise TypeError(f"{name} must be integers, got dtype {counts.dtype}")
-    if math.prod(counts.shape) and int(xp.min(counts)) < 0:
-        raise ValueError(f"{name} must be at least 0, got {int(xp.min(counts))}")
-    return xp.astype(counts, xp.int64), xp
+        xp = library_of(lengths=lengths) if like is None else library_of(like=like, lengths=lengths)
+        if not xp.isdtype(lengths.dtype, "integral"):
+            raise TypeError(f"lengths must be integers, got dtype {lengths.dtype}")
+        if lengths.ndim > 1:
+            raise ValueError(
+                f"lengths must be an integer or have one axis, a number of tokens for each sequence, "
+                f"got shape {tuple(lengths.shape)}"
+            )
+        if not _may_look(lengths):
+            return xp.astype(lengths, xp.int64), None, xp
+        line = xp.reshape(lengths, (-1,))
+        numbers = line.tolist() if hasattr(line, "tolist") else [int(count) for count in line]
+        if min(numbers, default=minimum) < minimum:
+            raise ValueError(f"lengths must be at least {minimum}, got {min(numbers)}")
+        return xp.astype(lengths, xp.int64), numbers, xp
+    xp = np if like is None else library_of(like=like)
+    device = None if like is None else array_api_compat.device(like)
+    return xp.reshape(xp.asarray(numbers, dtype=xp.int64, device=device), shape), numbers, xp
 
 
-def as_rows(name: str, sequences: Sequence[Array] | Array) -> tuple[list[Array], Namespace]:
+def as_rows(name: str, sequences: Any) -> tuple[list[Array], Namespace]:
     """The sequences as arrays that fit together, and their library."""
+    if not isinstance(sequences, list | tuple):
+        try:
+            library_of(sequences=sequences)
+        except TypeError:
+            raise TypeError(
+                f"{name} must be a list of arrays or one array, got {sequences!r:.50} "
+                f"of type {type(sequences).__name__}"
+            ) from None
+        if sequences.ndim < 1:
+            raise ValueError(f"{name} must have at least one axis, got a single number")
+        sequences = [sequences[b, ...] for b in range(sequences.shape[0])]
     if len(sequences) == 0:
         raise ValueError(f"{name} must hold at least one sequence, got none")
-    rows = [sequences[b] for b in range(len(sequences))]
-    lists = [row for row in rows if isinstance(row, list | tuple)]
-    if lists:
-        # An empty list has no dtype of its own.
-        dtype = next((np.asarray(row).dtype for row in lists if row), None)
-        rows = [
-            np.asarray(row, dtype=None if row else dtype) if isinstance(row, list | tuple) else row
-            for row in rows
-        ]
-    xp = namespace(*rows)
+    rows = list(sequences)
+    # An empty list has no dtype of its own.
+    dtype = next((np.asarray(row).dtype for row in rows if isinstance(row, list | tuple) and row), None)
+    for b, row in enumerate(rows):
+        if isinstance(row, list | tuple):
+            rows[b] = np.asarray(row, dtype=None if row else dtype)
+    xp = library_of(**{f"{name}[{b}]": row for b, row in enumerate(rows)})
     for b, row in enumerate(rows):
         if row.dtype != rows[0].dtype:
             raise TypeError(f"{name} must have one dtype, got {rows[0].dtype} and, at {b}, {row.dtype}")
+        if not xp.isdtype(row.dtype, ("bool", "numeric")):
+            raise TypeError(f"{name} must hold numbers or bool, got dtype {row.dtype} at {b}")
         if row.ndim < 1:
             raise ValueError(f"{name} must have at least one axis, got a single number at {b}")
         if row.shape[1:] != rows[0].shape[1:]:

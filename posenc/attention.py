@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from numbers import Real
 
-from posenc._arrays import Array, Namespace, namespace
+from posenc._arrays import Array, Namespace
+from posenc._batches import library_of
 
 __all__ = ["attention"]
 
@@ -17,11 +18,12 @@ def attention(
     *,
     bias: Array | None = None,
     mask: Array | None = None,
+    key_padding_mask: Array | None = None,
     scale: float | None = None,
 ) -> tuple[Array, Array]:
     """Attention output and attention weights.
 
-    weights = softmax(query keyᵀ · scale + bias) over the keys that `mask` leaves; output = weights value.
+    weights = softmax(query keyᵀ · scale + bias) over the keys that the masks leave; output = weights value.
 
     float16 and bfloat16 input is computed in float32 and rounded once.
 
@@ -33,18 +35,24 @@ def attention(
             full length or 1; floating, rounded to the dtype that the scores are computed in. −inf forbids
             a key.
         mask: bool, True where a query must NOT see a key (as in torch.nn.MultiheadAttention, opposite to
-            torch.nn.functional.scaled_dot_product_attention); shapes as for bias. A key-padding mask
-            (batch, n_k) is passed as mask[:, None, :].
+            torch.nn.functional.scaled_dot_product_attention); shapes as for bias. Two axes are always
+            (n_q, n_k): a padding mask (batch, n_k) belongs to key_padding_mask, and here it is refused,
+            unless batch equals n_q and no shape can tell.
+        key_padding_mask: bool, True at pads, which no query sees; shape (batch, n_k), where batch is the
+            first axis of query, whatever heads follow it; (n_k,) for a query (n_q, d).
         scale: factor on the scores, a finite number; 1/sqrt(d) if None. What differs between heads or is
             learned is multiplied onto query.
 
     Returns:
         output, shape (..., n_q, d_v), and weights, shape (..., n_q, n_k). Every row of weights sums to 1,
-        except that a query without any key gets weights 0 and output 0, never NaN.
+        except that a query without any key gets weights 0 and output 0, whatever the values hold. Any other
+        query gets a NaN or infinity among the values even from a key that it must not see, as in torch:
+        0 · NaN is NaN.
 
     Raises:
-        TypeError: arrays of different libraries, query, key and value of different dtypes or not floating,
-            a bias that is not floating, a mask that is not bool, or a scale that is not a number.
+        TypeError: something that is no array, arrays of different libraries, query, key and value of
+            different dtypes or not floating, a bias that is not floating, a mask that is not bool, or a
+            scale that is not a number.
         ValueError: shapes that do not fit, or a scale that is not finite; the message names the argument.
 
     >>> import numpy as np
@@ -56,7 +64,7 @@ def attention(
 
     Source: Vaswani et al. (2017), section 3.2.1.
     """
-    xp = namespace(query, key, value)
+    xp = library_of(query=query, key=key, value=value)
     _check_inputs(query, key, value, xp)
     _check_scale(scale)
     dtype = query.dtype
@@ -69,20 +77,29 @@ def attention(
         scores = scores + xp.astype(bias, wide)
     if mask is not None:
         _check_like_scores("mask", mask, scores, xp)
-        scores = xp.where(mask, xp.asarray(-math.inf, dtype=wide, device=scores.device), scores)
-    weights = _softmax(scores, xp)
-    return xp.astype(weights @ v, dtype), xp.astype(weights, dtype)
+        scores = _forbid(scores, mask, xp)
+    if key_padding_mask is not None:
+        scores = _forbid(scores, _over_queries(key_padding_mask, scores, xp), xp)
+    weights, empty = _softmax(scores, xp)
+    output = weights @ v
+    # 0 · NaN is NaN: weights of 0 alone would not keep what the values hold from a query without keys.
+    output = xp.where(empty, xp.zeros_like(output), output)
+    return xp.astype(output, dtype), xp.astype(weights, dtype)
 
 
-def _softmax(scores: Array, xp: Namespace) -> Array:
-    """Softmax over the last axis; a row of −inf only gives zeros."""
+def _forbid(scores: Array, mask: Array, xp: Namespace) -> Array:
+    return xp.where(mask, xp.asarray(-math.inf, dtype=scores.dtype, device=scores.device), scores)
+
+
+def _softmax(scores: Array, xp: Namespace) -> tuple[Array, Array]:
+    """Softmax over the last axis, zeros for a row of −inf only; and which rows are that, (..., n_q, 1)."""
     if scores.shape[-1] == 0:
-        return scores
+        return scores, xp.ones((*scores.shape[:-1], 1), dtype=xp.bool, device=scores.device)
     top = xp.max(scores, axis=-1, keepdims=True)
-    top = xp.where(xp.isinf(top) & (top < 0), xp.zeros_like(top), top)
-    exp = xp.exp(scores - top)
+    empty = top == -math.inf
+    exp = xp.exp(scores - xp.where(empty, xp.zeros_like(top), top))
     total = xp.sum(exp, axis=-1, keepdims=True)
-    return exp / xp.where(total == 0, xp.ones_like(total), total)
+    return exp / xp.where(empty, xp.ones_like(total), total), empty
 
 
 def _check_inputs(query: Array, key: Array, value: Array, xp: Namespace) -> None:
@@ -116,8 +133,7 @@ def _check_scale(scale: float | None) -> None:
 
 
 def _check_like_scores(name: str, x: Array, scores: Array, xp: Namespace) -> None:
-    if namespace(x) is not xp:
-        raise TypeError(f"{name} must be an array of the same library as query, got {type(x).__name__}")
+    library_of(query=scores, **{name: x})
     wanted = "bool" if name == "mask" else "real floating"
     if not xp.isdtype(x.dtype, wanted):
         raise TypeError(f"{name} must be {wanted}, got dtype {x.dtype}")
@@ -128,7 +144,20 @@ def _check_like_scores(name: str, x: Array, scores: Array, xp: Namespace) -> Non
         len(shape) == len(full) > 2 and all(a in (1, b) for a, b in zip(shape, full, strict=True))
     )
     if not fits:
+        hint = ". What marks pads goes into key_padding_mask" if name == "mask" else ""
         raise ValueError(
             f"{name} must have shape {full[-2:]} or {len(full)} axes that are 1 or those of the scores "
-            f"{full}, got {shape}"
+            f"{full}, got {shape}{hint}"
         )
+
+
+def _over_queries(key_padding_mask: Array, scores: Array, xp: Namespace) -> Array:
+    """The padding mask with axes of 1 for the heads and the queries."""
+    library_of(query=scores, key_padding_mask=key_padding_mask)
+    if not xp.isdtype(key_padding_mask.dtype, "bool"):
+        raise TypeError(f"key_padding_mask must be bool, got dtype {key_padding_mask.dtype}")
+    wanted = (*scores.shape[:-2][:1], scores.shape[-1])
+    if tuple(key_padding_mask.shape) != wanted:
+        raise ValueError(f"key_padding_mask must have shape {wanted}, got {tuple(key_padding_mask.shape)}")
+    between = (1,) * (scores.ndim - len(wanted))
+    return xp.reshape(key_padding_mask, (*wanted[:-1], *between, wanted[-1]))

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc._arrays import Array, Namespace, check_integer, namespace, to_device_of
+from posenc._arrays import Array, Namespace, check_integer, to_device_of
 from posenc._batches import (
     check_documents,
     check_mask,
     document_ids,
     document_positions,
     key_padding_mask,
+    library_of,
     pack_sequences,
     pad_batch,
     positions_from_mask,
@@ -71,7 +72,7 @@ def causal_mask(n: int, *, like: Array | None = None) -> Array:
     Source: Vaswani et al. (2017), section 3.2.3.
     """
     mask = np.triu(np.ones((check_integer("n", n, minimum=0),) * 2, dtype=bool), k=1)
-    return mask if like is None else to_device_of(mask, like, namespace(like))
+    return mask if like is None else to_device_of(mask, like, library_of(like=like))
 
 
 def document_mask(documents: Array) -> Array:
@@ -89,7 +90,8 @@ def document_mask(documents: Array) -> Array:
 
     Raises:
         TypeError: documents are not integers.
-        ValueError: a document is in pieces: its number comes back after another one.
+        ValueError: a document is in pieces: its number comes back after another one (unseen while
+            torch.compile traces).
 
     >>> document_mask(np.array([0, 0, 1])).astype(int)
     array([[0, 0, 1],
@@ -102,17 +104,19 @@ def document_mask(documents: Array) -> Array:
     return (documents[..., :, None] != documents[..., None, :]) | (documents < 0)[..., None]
 
 
-def combine_masks(padding_mask: Array, mask: Array | None = None) -> Array:
+def combine_masks(padding_mask: Array, *, mask: Array | None = None) -> Array:
     """A key-padding mask and a mask of queries and keys in one: forbidden is what either forbids.
 
     M[b, t, u] = padding_mask[b, u] or mask[t, u].
 
-    The result is what `posenc.attention.attention` takes for a (batch, n, d) query; with heads, (batch,
-    heads, n, d), pass `combine_masks(...)[:, None]`. For torch's functions see `multihead_mask`, `sdpa_mask`.
+    `posenc.attention.attention` takes the result as mask for a (batch, n, d) query; with heads, (batch,
+    heads, n, d), pass `combine_masks(...)[:, None]`; or pass it the two masks apart. For torch's functions
+    see `multihead_mask`, `sdpa_mask`.
 
     Args:
         padding_mask: bool (..., n_k), True at pads.
-        mask: bool (n_q, n_k) or (..., n_q, n_k), True where not allowed, such as `causal_mask(n)`.
+        mask: bool (n_q, n_k) or (..., n_q, n_k), True where not allowed, such as `causal_mask(n)`. By name
+            only, since no shape tells the two masks apart: exchanged, they would fit as well.
 
     Returns:
         bool array (..., n_q, n_k), or (..., 1, n_k) without a mask: every query has the same keys.
@@ -121,19 +125,19 @@ def combine_masks(padding_mask: Array, mask: Array | None = None) -> Array:
         TypeError: a mask is not bool, or they are of different libraries.
         ValueError: the shapes do not fit.
 
-    >>> combine_masks(key_padding_mask([1, 2]), causal_mask(2)).astype(int)
+    >>> combine_masks(key_padding_mask([1, 2]), mask=causal_mask(2)).astype(int)
     array([[[0, 1],
             [0, 1]],
     <BLANKLINE>
            [[0, 1],
             [0, 0]]])
     """
-    check_mask("padding_mask", padding_mask, 1)
+    xp = check_mask("padding_mask", padding_mask, 1)
     keys = padding_mask[..., None, :]
     if mask is None:
-        return keys
+        return xp.asarray(keys, copy=True)
     check_mask("mask", mask, 2)
-    namespace(padding_mask, mask)
+    library_of(padding_mask=padding_mask, mask=mask)
     fits = mask.ndim == 2 or mask.shape[:-2] == padding_mask.shape[:-1]
     if mask.shape[-1] != padding_mask.shape[-1] or not fits:
         raise ValueError(
@@ -151,7 +155,7 @@ def multihead_mask(mask: Array, num_heads: int) -> Array:
     For `attn_mask=` of torch.nn.MultiheadAttention and `mask=` of torch.nn.TransformerEncoder. Where all rows
     share one mask, pass that (n_q, n_k) as `attn_mask` and the padding as `key_padding_mask` instead.
 
-    What they do with a query that has no key depends on how they are called (torch 2.13). NaN:
+    What they do with a query that has no key depends on how they are called (torch 2.13, on the CPU). NaN:
     MultiheadAttention with need_weights=True, its default; in evaluation mode without gradients also with
     need_weights=False, and so does TransformerEncoder. An attention of 0, so the bias of the last projection:
     everywhere else. `safe_mask` makes all of them alike.
@@ -170,12 +174,8 @@ def multihead_mask(mask: Array, num_heads: int) -> Array:
     >>> multihead_mask(causal_mask(2)[None], 4).shape
     (4, 2, 2)
     """
-    xp = check_mask("mask", mask, 3)
-    if mask.ndim != 3:
-        raise ValueError(f"mask must have shape (batch, n_q, n_k), got {tuple(mask.shape)}")
-    heads = check_integer("num_heads", num_heads, minimum=1)
-    batch, n_q, n_k = mask.shape
-    return xp.reshape(xp.broadcast_to(mask[:, None], (batch, heads, n_q, n_k)), (batch * heads, n_q, n_k))
+    xp = _check_batch_of_masks(mask)
+    return xp.repeat(mask, check_integer("num_heads", num_heads, minimum=1), axis=0)
 
 
 def sdpa_mask(mask: Array) -> Array:
@@ -183,28 +183,27 @@ def sdpa_mask(mask: Array) -> Array:
 
     M[b, 0, t, u] = not mask[b, t, u], the same for each head.
 
-    For `attn_mask=` there, with a query (batch, heads, n_q, d). A query without any key gets 0 from it
-    (torch 2.13; NaN in releases before 2.5), as from `posenc.attention.attention`.
+    For `attn_mask=` there, with a query (batch, heads, n_q, d). A query without any key gets 0 from it with
+    torch 2.13 on the CPU, where this was measured, and got NaN before release 2.5; use `safe_mask` where that
+    must not depend on release, device or kernel.
 
     Args:
-        mask: bool (n_q, n_k) or (batch, n_q, n_k), True where not allowed.
+        mask: bool (batch, n_q, n_k), True where not allowed, as `combine_masks` gives it; (n_q, n_k) for all
+            is passed as mask[None].
 
     Returns:
-        bool array (n_q, n_k) or (batch, 1, n_q, n_k), True where allowed.
+        bool array (batch, 1, n_q, n_k), True where allowed.
 
     Raises:
         TypeError: mask is not bool.
-        ValueError: mask has neither two nor three axes.
+        ValueError: mask has not three axes.
 
-    >>> sdpa_mask(causal_mask(2))
-    array([[ True, False],
-           [ True,  True]])
+    >>> sdpa_mask(causal_mask(2)[None])
+    array([[[[ True, False],
+             [ True,  True]]]])
     """
-    xp = check_mask("mask", mask, 2)
-    if mask.ndim > 3:
-        raise ValueError(f"mask must have shape (n_q, n_k) or (batch, n_q, n_k), got {tuple(mask.shape)}")
-    allowed = xp.logical_not(mask)
-    return allowed if mask.ndim == 2 else allowed[:, None]
+    xp = _check_batch_of_masks(mask)
+    return xp.logical_not(mask)[:, None]
 
 
 def empty_rows(mask: Array) -> Array:
@@ -221,7 +220,7 @@ def empty_rows(mask: Array) -> Array:
     Raises:
         TypeError, ValueError: mask is not a bool array of at least two axes.
 
-    >>> empty_rows(combine_masks(key_padding_mask([1], 3, side="left"), causal_mask(3)))
+    >>> empty_rows(combine_masks(key_padding_mask([1], 3, side="left"), mask=causal_mask(3)))
     array([[ True,  True, False]])
     """
     xp = check_mask("mask", mask, 2)
@@ -238,7 +237,9 @@ def safe_mask(mask: Array) -> Array:
     `posenc.attention.attention` needs neither.
 
     Args:
-        mask: bool (..., n_q, n_k), True where not allowed.
+        mask: bool (..., n_q, n_k), True where not allowed, every mask combined already: opening one does not
+            help a row that another one closes. A key-padding mask (batch, n_k) that is to stay the only mask
+            is read the same way: the sequences of nothing but pads are opened.
 
     Returns:
         bool array of the same shape, every query with at least one key.
@@ -264,7 +265,9 @@ def apply_output_mask(x: Array, padding_mask: Array) -> Array:
 
     Args:
         x: shape padding_mask.shape + (...), real.
-        padding_mask: bool (..., n), True at pads.
+        padding_mask: bool (..., n), True at pads; its axes are the first of x. To an x (batch, heads, n, d) a
+            mask (batch, n) does not fit, but where heads equals n no shape can tell, and heads are zeroed:
+            join the heads first.
 
     Returns:
         Array of the shape and dtype of x.
@@ -276,7 +279,7 @@ def apply_output_mask(x: Array, padding_mask: Array) -> Array:
     >>> apply_output_mask(np.ones((1, 3, 2)), key_padding_mask([2], 3))[0].tolist()
     [[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]
     """
-    xp, mask = _mask_of_rows(x, padding_mask)
+    xp, mask = _mask_of_rows("x", x, padding_mask)
     return xp.where(mask, xp.zeros_like(x), x)
 
 
@@ -289,7 +292,8 @@ def masked_mean(x: Array, padding_mask: Array) -> Array:
 
     Args:
         x: shape padding_mask.shape + (...), floating.
-        padding_mask: bool (..., n), True at pads; the mean is over its last axis.
+        padding_mask: bool (..., n), True at pads; the mean is over its last axis. Join heads first, as for
+            `apply_output_mask`.
 
     Returns:
         Array of shape padding_mask.shape[:-1] + (...), of the dtype of x; 0 for a sequence without any real
@@ -302,9 +306,9 @@ def masked_mean(x: Array, padding_mask: Array) -> Array:
     >>> masked_mean(np.array([[1.0, 3.0, 100.0]]), key_padding_mask([2], 3))
     array([2.])
     """
-    xp, mask = _mask_of_rows(x, padding_mask)
+    xp, mask = _mask_of_rows("x", x, padding_mask)
     axis = padding_mask.ndim - 1
-    total = xp.sum(_real_part("x", x, mask, xp), axis=axis)
+    total = xp.sum(_zero_hidden("x", x, mask, xp), axis=axis)
     return xp.astype(total / _count(xp.logical_not(mask), total, xp, axis=axis), x.dtype)
 
 
@@ -332,13 +336,13 @@ def masked_loss(losses: Array, padding_mask: Array) -> Array:
     >>> float(masked_loss(np.array([[2.0, 4.0, 9.0]]), key_padding_mask([2], 3)))
     3.0
     """
-    xp, mask = _mask_of_rows(losses, padding_mask)
+    xp, mask = _mask_of_rows("losses", losses, padding_mask)
     if losses.shape != padding_mask.shape:
         raise ValueError(
             f"losses must have the shape of padding_mask, {tuple(padding_mask.shape)}, "
             f"got {tuple(losses.shape)}"
         )
-    total = xp.sum(_real_part("losses", losses, mask, xp))
+    total = xp.sum(_zero_hidden("losses", losses, mask, xp))
     return xp.astype(total / _count(xp.logical_not(mask), total, xp), losses.dtype)
 
 
@@ -388,7 +392,7 @@ def leak_out(weights: Array, padding_mask: Array) -> float:
 
 def _leak(weights: Array, padding_mask: Array, *, to_pads: bool) -> float:
     xp = check_mask("padding_mask", padding_mask, 1)
-    namespace(weights, padding_mask)
+    library_of(padding_mask=padding_mask, weights=weights)
     n, batch = padding_mask.shape[-1], padding_mask.ndim - 1
     if (
         weights.ndim < batch + 2
@@ -402,7 +406,7 @@ def _leak(weights: Array, padding_mask: Array, *, to_pads: bool) -> float:
     real = xp.logical_not(pads)
     keys, queries = (pads, real) if to_pads else (real, pads)
     counted = keys[..., None, :] & queries[..., :, None]
-    total = xp.sum(_real_part("weights", weights, xp.logical_not(counted), xp))
+    total = xp.sum(_zero_hidden("weights", weights, xp.logical_not(counted), xp))
     rows = xp.sum(xp.astype(xp.broadcast_to(queries, weights.shape[:-1]), xp.int64))
     return as_float(total) / max(int(rows), 1)
 
@@ -413,7 +417,7 @@ def _count(real: Array, like: Array, xp: Namespace, axis: int | None = None) -> 
     return xp.astype(xp.where(count > 0, count, xp.ones_like(count)), like.dtype)
 
 
-def _real_part(name: str, x: Array, hidden: Array, xp: Namespace) -> Array:
+def _zero_hidden(name: str, x: Array, hidden: Array, xp: Namespace) -> Array:
     """x with zeros where `hidden`, in float32 at least."""
     if not xp.isdtype(x.dtype, "real floating"):
         raise TypeError(f"{name} must be floating, got dtype {x.dtype}")
@@ -421,13 +425,23 @@ def _real_part(name: str, x: Array, hidden: Array, xp: Namespace) -> Array:
     return xp.where(hidden, xp.zeros_like(wide), wide)
 
 
-def _mask_of_rows(x: Array, padding_mask: Array) -> tuple[Namespace, Array]:
+def _check_batch_of_masks(mask: Array) -> Namespace:
+    xp = check_mask("mask", mask, 1)
+    if mask.ndim != 3:
+        raise ValueError(
+            f"mask must have shape (batch, n_q, n_k), got {tuple(mask.shape)}: a padding mask goes through "
+            "combine_masks, a mask (n_q, n_k) for the whole batch in as mask[None]"
+        )
+    return xp
+
+
+def _mask_of_rows(name: str, x: Array, padding_mask: Array) -> tuple[Namespace, Array]:
     """The library, and the mask with an axis of 1 for each axis that only x has."""
     xp = check_mask("padding_mask", padding_mask, 1)
-    namespace(x, padding_mask)
+    library_of(padding_mask=padding_mask, **{name: x})
     if tuple(x.shape[: padding_mask.ndim]) != tuple(padding_mask.shape):
         raise ValueError(
-            f"padding_mask must have the first axes of x, got {tuple(padding_mask.shape)} "
+            f"padding_mask must have the first axes of {name}, got {tuple(padding_mask.shape)} "
             f"and {tuple(x.shape)}"
         )
     return xp, xp.reshape(padding_mask, (*padding_mask.shape, *(1,) * (x.ndim - padding_mask.ndim)))

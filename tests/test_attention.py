@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from posenc import causal_mask
 from posenc.attention import attention
+from posenc.masks import key_padding_mask
 
 torch_attention = torch.nn.functional.scaled_dot_product_attention
 
@@ -60,6 +61,34 @@ def test_a_query_without_any_key_gives_zero(dtype: torch.dtype) -> None:
         torch.testing.assert_close(weights[0].double().sum().item(), 1.0, atol=1e-2, rtol=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_a_query_without_any_key_gives_zero_whatever_the_values_hold(dtype: torch.dtype) -> None:
+    x = torch.from_numpy(random(3, 4)).to(dtype)
+    mask = torch.tensor([[False] * 3, [True] * 3, [False, False, True]])
+    for bad in (math.nan, math.inf):
+        value = x.clone()
+        value[2] = bad
+        output, weights = attention(x, x, value, mask=mask)
+        assert (output[1] == 0).all()
+        assert (weights[1] == 0).all()
+        # As documented: a weight of 0 does not keep it out where there is another key.
+        assert output[2].isnan().all()
+
+
+@given(heads=st.integers(0, 2), side=st.sampled_from(["right", "left"]), causal=st.booleans())
+def test_key_padding_mask_is_that_of_every_head_and_query(heads: int, side: Any, causal: bool) -> None:
+    x = random(2, *(3,) * heads, 4, 5)
+    pads = key_padding_mask([1, 3], 4, side=side)
+    mask = np.broadcast_to(causal_mask(4) if causal else False, (4, 4))
+    output, weights = attention(x, x, x, mask=mask, key_padding_mask=pads)
+    spread = pads.reshape(2, *(1,) * heads, 1, 4) | mask
+    expected, _ = attention(x, x, x, mask=np.broadcast_to(spread, weights.shape))
+    np.testing.assert_array_equal(output, expected)
+    alone, _ = attention(x[0], x[0], x[0], mask=mask, key_padding_mask=None if heads else pads[0])
+    if not heads:
+        np.testing.assert_allclose(output[0], alone, atol=1e-15)
+
+
 def test_low_precision_is_computed_in_float32() -> None:
     x = torch.from_numpy(random(16, 8)).to(torch.bfloat16)
     output, _ = attention(x, x, x)
@@ -80,8 +109,16 @@ def test_key_padding_mask_broadcasts_only_when_given_as_such() -> None:
     _, weights = attention(x, x, x, mask=padding[:, None, :])
     assert (weights[0, :, 2] == 0).all()
     assert (weights[1, :, 1:] == 0).all()
-    with pytest.raises(ValueError, match=r"mask must have shape \(2, 3\)"):
+    np.testing.assert_array_equal(attention(x, x, x, key_padding_mask=padding)[1], weights)
+    with pytest.raises(ValueError, match=r"mask must have shape \(2, 3\).* goes into key_padding_mask"):
         attention(x[:, :2], x, x, mask=padding)
+    for wrong in (padding[:2], padding[0], padding[:, None], padding[:1]):
+        with pytest.raises(ValueError, match=r"key_padding_mask must have shape \(3, 3\), got"):
+            attention(x, x, x, key_padding_mask=wrong)
+    with pytest.raises(TypeError, match="key_padding_mask must be bool, got dtype int64"):
+        attention(x, x, x, key_padding_mask=padding.astype(int))
+    with pytest.raises(TypeError, match=r"key_padding_mask must be an array, got \[False"):
+        attention(x, x, x, key_padding_mask=[False, False, True])
 
 
 def test_scale_and_library() -> None:
@@ -112,8 +149,14 @@ def test_errors_name_the_argument() -> None:
         attention(np.ones((2, 4), dtype=np.int64), x, x)
     with pytest.raises(TypeError, match="key must have the dtype of query, float64, got float32"):
         attention(x, x.astype(np.float32), x)
-    with pytest.raises(TypeError, match="arrays of one library"):
+    with pytest.raises(
+        TypeError, match="key must be an array of the same library as query, ndarray, got Tensor"
+    ):
         attention(x, torch.from_numpy(x), x)
+    with pytest.raises(TypeError, match="value must be an array, got None of type NoneType"):
+        attention(x, x, None)
+    with pytest.raises(TypeError, match=r"query must be an array, got \[\[1.0\]\] of type list"):
+        attention([[1.0]], x, x)
     with pytest.raises(ValueError, match="key must have the width of query"):
         attention(x, random(2, 5), x)
     with pytest.raises(ValueError, match="value must have one row per key: got 3 rows, 2 keys"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import array_api_strict
@@ -21,11 +20,6 @@ from posenc.nn import SinusoidalEncoding
 LENGTHS = (5, 2, 7)
 IDS = [torch.arange(1, n + 1) for n in LENGTHS]
 EMBEDDED = [np.random.default_rng(n).normal(size=(n, 8)) for n in LENGTHS]
-
-
-@dataclass
-class Result:
-    last_hidden_state: Tensor
 
 
 class Encoder(nn.Module):
@@ -127,13 +121,50 @@ def test_nan_in_one_sequence_is_enough() -> None:
     assert not report.ok
 
 
-def test_embeddings_are_tried_with_more_than_zeros() -> None:
-    """A sum does not see zeros, but pads of embeddings need not be zeros; pads of ids hold `pad_value`."""
-    report = check_padding(lambda x, padding_mask: x.sum(axis=1), EMBEDDED)
-    assert not report.ok
-    ids = [np.arange(1, n + 1) for n in LENGTHS]
-    assert check_padding(lambda x, padding_mask: x.sum(axis=1) * 1.0, ids).ok
-    assert not check_padding(lambda x, padding_mask: x.sum(axis=1) * 1.0, ids, pad_value=3).ok
+def test_pads_are_tried_with_more_than_one_content() -> None:
+    """A sum does not see zeros; what the pads hold gets in all the same, of embeddings and of token ids."""
+    for batch in (EMBEDDED, [np.arange(1, n + 1) for n in LENGTHS]):
+        report = check_padding(lambda x, padding_mask: x.sum(axis=1) * 1.0, batch)
+        assert report.right.change < 1e-12
+        assert report.right.content > 0.1
+        assert not report.right.ok
+        assert not report.ok
+        assert str(report.right).endswith("what the pads hold gets in")
+
+
+def bias_free(*, inverted: bool) -> Callable[[Tensor, Tensor], Tensor]:
+    """Without biases, positions or a norm, and with pads of zeros: nothing tells what the mask lets in."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        embedding = nn.Embedding(10, 8, padding_idx=0, dtype=torch.float64)
+
+    def model(ids: Tensor, padding_mask: Tensor) -> Tensor:
+        x = embedding(ids)
+        return x + attention(x, x, x, key_padding_mask=~padding_mask if inverted else padding_mask)[0]
+
+    return model
+
+
+def test_finds_an_inverted_mask_that_changes_nothing_at_zeros() -> None:
+    assert check_padding(bias_free(inverted=False), IDS).ok
+    report = check_padding(bias_free(inverted=True), IDS)
+    for change in (report.right, report.left):
+        assert change.change < 1e-12
+        assert change.content > 0.1
+        assert not change.ok
+        assert change.inverted
+        assert str(change).endswith("what the pads hold gets in: the model takes True for a real token")
+
+
+def test_an_inverted_mask_may_be_nan_at_once() -> None:
+    """Alone, no place is a pad, so with the mask turned round no query has a key."""
+    model = Encoder()
+    with torch.no_grad(), pytest.raises(ValueError, match="does it take True in its mask, where nothing"):
+        check_padding(lambda ids, mask: model(ids, ~mask), IDS)
+
+
+def test_a_mask_that_is_ignored_is_not_called_inverted() -> None:
+    assert not check_padding(Encoder(mask=False), IDS).right.inverted
 
 
 def test_change_grows_with_the_number_of_pads() -> None:
@@ -145,73 +176,62 @@ def test_change_grows_with_the_number_of_pads() -> None:
 # --- How it calls -------------------------------------------------------------------------------------------
 
 
-def test_polarity_by_the_name_of_the_parameter() -> None:
-    seen: dict[str, Any] = {}
-    model = Encoder()
+class Named(nn.Module):
+    """A layer with the polarity of torch under the name, and in the place, of another one."""
 
-    def by_attention_mask(input_ids: Tensor, attention_mask: Tensor) -> Result:
-        seen["attention_mask"] = attention_mask
-        return Result(model(input_ids, attention_mask == 0))
+    def __init__(self, inner: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.inner = inner
 
-    def by_source(src: Tensor, mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None) -> Any:
-        assert mask is None
-        seen["src"] = src_key_padding_mask
-        return (model(src, src_key_padding_mask), "something else")
-
-    assert check_padding(by_attention_mask, IDS).ok
-    assert check_padding(by_source, IDS).ok
-    assert seen["attention_mask"].dtype == torch.int64
-    torch.testing.assert_close(seen["attention_mask"] == 0, seen["src"])
-    assert seen["src"].dtype == torch.bool
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        return self.inner(input_ids, attention_mask)
 
 
-def test_torch_encoder_as_it_is() -> None:
+WRAPPERS: dict[str, Callable[[nn.Module], Callable[..., Tensor]]] = {
+    "itself": lambda model: model,
+    "compiled": lambda model: torch.compile(model, backend="eager"),
+    "parallel": lambda model: nn.DataParallel(model, device_ids=[]),
+    "any arguments": lambda model: lambda *given: model(*given),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_true_is_padding_whatever_the_names_and_the_wrapper(name: str) -> None:
+    torch._dynamo.reset()
+    seen = []
+
+    def inner(ids: Tensor, mask: Tensor) -> Tensor:
+        seen.append((mask.dtype, (ids == 0) & ~mask))
+        return bias_free(inverted=False)(ids, mask)
+
+    assert check_padding(WRAPPERS[name](Named(inner)), IDS).ok
+    assert all(dtype == torch.bool and not unmarked.any() for dtype, unmarked in seen)
+    assert not check_padding(WRAPPERS[name](Named(bias_free(inverted=True))), IDS).ok
+
+
+def test_torch_encoder_in_a_function() -> None:
     x = [torch.from_numpy(row) for row in EMBEDDED]
-    assert check_padding(Encoder().encoder, x).ok
-
-
-def test_embeddings_go_to_inputs_embeds() -> None:
-    def model(
-        input_ids: Any = None, attention_mask: Any = None, inputs_embeds: np.ndarray | None = None
-    ) -> np.ndarray:
-        assert input_ids is None
-        assert inputs_embeds is not None
-        x = inputs_embeds
-        return attention(x, x, x, mask=(attention_mask == 0)[:, None])[0]
-
-    assert check_padding(model, EMBEDDED).ok
-    assert check_padding(model, {"inputs_embeds": np.stack([EMBEDDED[0]] * 2)}).ok
-
-
-def test_a_batch_of_a_tokenizer() -> None:
-    """The pads that it has are taken off first; further entries follow their tokens."""
-    model = Encoder()
-
-    alone = []
-
-    def wants_types(input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        if len(input_ids) == 1:
-            alone.append(input_ids.tolist())
-        return model(input_ids, attention_mask == 0) * (1 + token_type_ids[..., None])
-
-    ids = torch.tensor([[1, 2, 3, 0], [4, 5, 0, 0]])
-    batch = {"input_ids": ids, "attention_mask": (ids > 0).long(), "token_type_ids": ids % 2}
-    assert check_padding(wants_types, batch).ok
-    assert alone[:2] == [[[1, 2, 3]], [[4, 5]]]
-    with_types = check_padding(lambda **entries: wants_types(**entries), batch)
-    assert with_types.ok
+    encoder = Encoder().encoder
+    assert check_padding(lambda x, mask: encoder(x, src_key_padding_mask=mask), x).ok
 
 
 def test_a_model_that_finds_its_pads_by_itself() -> None:
+    """It relies on what the pads hold: a fault, unless the function that wraps it writes that."""
     model = Encoder()
-    assert check_padding(lambda ids: model(ids, ids == 0), IDS).ok
-    assert not check_padding(lambda ids: model(ids, ids == 0), IDS, pad_value=9).ok
+    assert not check_padding(lambda ids, mask: model(ids, ids == 0), IDS).ok
+
+    def by_id(ids: Tensor, mask: Tensor) -> Tensor:
+        ids = ids.masked_fill(mask, 0)
+        return model(ids, ids == 0)
+
+    assert check_padding(by_id, IDS).ok
 
 
 @pytest.mark.parametrize("library", [np.asarray, array_api_strict.asarray])
 def test_any_array_library(library: Callable[[Any], Any]) -> None:
     def model(x: Any, padding_mask: Any) -> Any:
-        return attention(x, x, x, mask=padding_mask[:, None, :])[0]
+        return attention(x, x, x, key_padding_mask=padding_mask)[0]
 
     def careless(x: Any, padding_mask: Any) -> Any:
         return attention(x, x, x)[0]
@@ -224,7 +244,7 @@ def test_any_array_library(library: Callable[[Any], Any]) -> None:
 def test_one_array_and_lists_of_numbers() -> None:
     def model(ids: np.ndarray, padding_mask: np.ndarray) -> np.ndarray:
         x = sinusoidal_encoding(ids, 8)
-        return attention(x, x, x, mask=padding_mask[:, None])[0]
+        return attention(x, x, x, key_padding_mask=padding_mask)[0]
 
     assert check_padding(model, np.arange(6).reshape(2, 3)).ok
     assert check_padding(model, [[1, 2, 3], [4]]).ok
@@ -235,7 +255,7 @@ def test_tolerance_follows_the_precision(dtype: torch.dtype) -> None:
     rows = [torch.from_numpy(row).to(dtype) for row in EMBEDDED]
 
     def model(x: Tensor, padding_mask: Tensor) -> Tensor:
-        return attention(x, x, x, mask=padding_mask[:, None])[0]
+        return attention(x, x, x, key_padding_mask=padding_mask)[0]
 
     report = check_padding(model, rows)
     assert report.ok
@@ -262,13 +282,22 @@ def test_dropout_is_not_taken_for_a_leak() -> None:
         (lambda x, m: x, [], ValueError, "batch must hold at least one sequence, got none"),
         (lambda x, m: x, [EMBEDDED[0], EMBEDDED[1][:0]], ValueError, "at least one token in every sequence"),
         (lambda x, m: x, [EMBEDDED[0], [[1]]], TypeError, "batch must have one dtype"),
-        (lambda x, m: x, {"ids": [[1]]}, ValueError, r"input_ids or inputs_embeds, got \['ids'\]"),
-        (lambda x, m: x, {"input_ids": [[1]], "a": [[1, 2]]}, ValueError, r"batch\['a'\] must have shape"),
+        (
+            lambda x, m: x,
+            {"ids": [[1]]},
+            TypeError,
+            "batch must be a list of arrays or one array, got {'ids'",
+        ),
+        (lambda x, m: x, None, TypeError, "batch must be a list of arrays or one array, got None"),
+        (lambda x, m: x, [EMBEDDED[0], None], TypeError, r"batch\[1\] must be an array, got None"),
+        (EMBEDDED, EMBEDDED, TypeError, "model must be a function of a batch and its mask, got list"),
+        (lambda x, m: (x, m), EMBEDDED, TypeError, "model must give one array, got tuple: wrap it"),
+        (lambda x, m: x * 1.0, [[3, 3]], ValueError, "a token other than pad_value, 3"),
     ],
 )
 def test_errors_name_the_argument(model: Any, batch: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        check_padding(model, batch)
+        check_padding(model, batch, pad_value=3)
 
 
 def test_pads_must_be_some() -> None:
@@ -280,4 +309,7 @@ def test_text_of_every_outcome() -> None:
     assert str(PaddingChange(0.0, 0.0, 1e-8)) == "ok"
     assert "NaN" in str(PaddingChange(math.nan, 0.0, 1e-8))
     assert str(PaddingChange(0.5, 0.5, 1e-8)) == "outputs change by 0.5: what the pads hold gets in"
+    assert str(PaddingChange(0.0, 0.5, 1e-8)) == "outputs change by 0.5: what the pads hold gets in"
+    assert "takes True for a real token" in str(PaddingChange(0.5, 0.5, 1e-8, inverted=True))
     assert "by their number" in str(PaddingChange(0.5, 0.0, 1e-8))
+    assert "NaN" in str(PaddingChange(0.0, math.nan, 1e-8))

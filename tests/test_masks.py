@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -97,9 +98,9 @@ def test_key_padding_mask_by_its_definition(lengths: list[int], side: Any, name:
         assert mask[b].tolist() == pads
 
 
-def test_key_padding_mask_of_any_shape() -> None:
+def test_key_padding_mask_of_a_number_and_of_none() -> None:
     assert key_padding_mask(2, 3).tolist() == [False, False, True]
-    assert key_padding_mask([[1, 2], [0, 3]]).shape == (2, 2, 3)
+    assert key_padding_mask(np.array(2), 3).shape == (3,)
     assert key_padding_mask([]).shape == (0, 0)
     like = torch.zeros(1, dtype=torch.float16)
     assert key_padding_mask([1, 2], like=like).dtype == torch.bool
@@ -158,7 +159,7 @@ def test_real_outputs_are_those_without_pads(lengths: list[int], side: Any, name
         return np.asarray(attention(q, k, v, mask=None if mask is None else LIBRARIES[name](mask))[0])
 
     batch, pads = pad_batch(sequences, side=side, length=max(lengths) + 2, value=3.0)
-    mask = combine_masks(pads, causal_mask(batch.shape[1]) if causal else None)
+    mask = combine_masks(pads, mask=causal_mask(batch.shape[1]) if causal else None)
     output = attend(batch, positions_from_mask(pads), mask)
     for b, row in enumerate(sequences):
         n = len(row)
@@ -171,7 +172,7 @@ def test_real_outputs_are_those_without_pads(lengths: list[int], side: Any, name
 def test_real_outputs_in_every_precision(dtype: torch.dtype, side: Any) -> None:
     x = torch.from_numpy(random(5, 8)).to(dtype)
     batch, pads = pad_batch([x], side=side, length=40)
-    mask = combine_masks(pads, causal_mask(40, like=pads))
+    mask = combine_masks(pads, mask=causal_mask(40, like=pads))
     output, weights = attention(batch, batch, batch, mask=mask)
     assert output.isfinite().all()
     assert (output[0][empty_rows(mask)[0]] == 0).all()
@@ -186,11 +187,11 @@ def test_real_outputs_in_every_precision(dtype: torch.dtype, side: Any) -> None:
 def test_combined_mask_forbids_what_either_forbids(lengths: list[int], side: Any) -> None:
     n = max(lengths)
     pads = key_padding_mask(lengths, side=side)
-    both = combine_masks(pads, causal_mask(n))
+    both = combine_masks(pads, mask=causal_mask(n))
     for b, t, u in np.ndindex(both.shape):
         assert both[b, t, u] == (pads[b, u] or u > t)
     np.testing.assert_array_equal(combine_masks(pads)[:, 0], pads)
-    np.testing.assert_array_equal(combine_masks(pads, both), both)
+    np.testing.assert_array_equal(combine_masks(pads, mask=both), both)
     np.testing.assert_array_equal(empty_rows(both), [[row.all() for row in rows] for rows in both])
     safe = safe_mask(both)
     assert not empty_rows(safe).any()
@@ -205,7 +206,18 @@ def test_masks_for_torch_have_its_shapes_and_polarity() -> None:
         for h in range(5):
             np.testing.assert_array_equal(heads[5 * b + h], mask[b])
     np.testing.assert_array_equal(sdpa_mask(mask)[:, 0], ~mask)
-    np.testing.assert_array_equal(sdpa_mask(mask[0]), ~mask[0])
+    assert not np.shares_memory(multihead_mask(mask, 1), mask)
+
+
+def test_masks_are_no_views_of_others() -> None:
+    pads = key_padding_mask([1, 2])
+    combine_masks(pads)[:] = True
+    assert pads.tolist() == [[False, True], [False, False]]
+
+
+def test_a_safe_key_padding_mask_opens_the_sequences_of_pads_alone() -> None:
+    pads = key_padding_mask([0, 1], 2)
+    assert safe_mask(pads).tolist() == [[False, False], [False, True]]
 
 
 def test_causal_mask_in_the_library_of_another_array() -> None:
@@ -244,8 +256,17 @@ def test_packed_rows_of_a_batch() -> None:
     assert document_positions(ids).tolist() == [[0, 1, 0, 1, 2], [0, 0, 1, 0, 0]]
     assert document_mask(ids).shape == (2, 5, 5)
     assert document_positions(np.zeros((2, 0), dtype=np.int64)).shape == (2, 0)
-    assert document_ids(torch.tensor([2, 0, 1])).tolist() == [0, 0, 2]
+    assert document_ids(torch.tensor([2, 1])).tolist() == [0, 0, 1]
     assert document_ids([]).shape == (0,)
+
+
+def test_document_numbers_take_linear_memory() -> None:
+    """Not one number for each place and document: 134 MB here."""
+    tracemalloc.start()
+    document_ids([16] * 1024)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2e6
 
 
 # --- What counts --------------------------------------------------------------------------------------------
@@ -346,7 +367,11 @@ PADS = key_padding_mask([3, 1])
         (lambda: pad_batch([[1], [2.5]]), TypeError, "one dtype, got int64 and, at 1, float64"),
         (lambda: pad_batch([X, X[:, :2]]), ValueError, r"one trailing shape, got .*, at 1, \(2, 4\)"),
         (lambda: pad_batch([np.float64(1)]), ValueError, "at least one axis"),
-        (lambda: pad_batch([X, torch.zeros(2, 3, 4)]), TypeError, "arrays of one library"),
+        (lambda: pad_batch([X, torch.zeros(2, 3, 4)]), TypeError, r"\[1\] .* same library as"),
+        (lambda: pad_batch([["a"]]), TypeError, "sequences must hold numbers or bool, got dtype <U1 at 0"),
+        (lambda: pad_batch(5), TypeError, "must be a list of arrays or one array, got 5 of type"),
+        (lambda: pad_batch({"ids": [[1]]}), TypeError, "sequences must be a list of arrays or one array"),
+        (lambda: pad_batch([X, None]), TypeError, r"sequences\[1\] must be an array, got None"),
         (lambda: pad_batch([[1], [2, 3]], value=0.5), ValueError, "value .* int64, holds; got 0.5"),
         (lambda: pad_batch([[1]], value=math.nan), ValueError, "value .* got nan"),
         (lambda: pad_batch([[True]], value=2), ValueError, "value .* got 2"),
@@ -354,43 +379,60 @@ PADS = key_padding_mask([3, 1])
         (lambda: pad_batch([X.astype(np.float16)], value=-1e9), ValueError, "value .* float16"),
         (lambda: pad_batch([np.zeros(1, dtype=np.int8)], value=200), ValueError, "value .* int8"),
         (lambda: key_padding_mask([3, 1], 2), ValueError, "lengths must be at most n = 2, got 3"),
-        (lambda: key_padding_mask([-1]), ValueError, "lengths must be at least 0, got -1"),
-        (lambda: key_padding_mask([1.5]), TypeError, "lengths must be integers, got dtype float64"),
-        (lambda: key_padding_mask([True]), TypeError, "lengths must be integers, got dtype bool"),
-        (lambda: key_padding_mask([[1], [2, 3]]), ValueError, "lengths must be a rectangular array"),
+        (lambda: key_padding_mask([-1]), ValueError, r"lengths\[0\] must be at least 0, got -1"),
+        (lambda: key_padding_mask([1.5]), TypeError, r"lengths\[0\] must be an integer, got 1.5"),
+        (lambda: key_padding_mask(np.array([1.5])), TypeError, "lengths must be integers, got dtype float64"),
+        (lambda: key_padding_mask(np.array([-1])), ValueError, "lengths must be at least 0, got -1"),
+        (lambda: key_padding_mask(np.ones((2, 3), dtype=int)), ValueError, r"one axis.*got shape \(2, 3\)"),
+        (lambda: key_padding_mask(None), TypeError, "lengths must be an array, got None"),
+        (lambda: key_padding_mask([1], like=5), TypeError, "like must be an array, got 5"),
+        (lambda: key_padding_mask(np.ones(1, dtype=int), like=torch.ones(1)), TypeError, "as like"),
+        (lambda: key_padding_mask([True]), TypeError, r"lengths\[0\] must be an integer, got True"),
+        (lambda: key_padding_mask([[1], [2, 3]]), TypeError, r"lengths\[0\] must be an integer"),
         (lambda: key_padding_mask([1], -1), ValueError, "n must be at least 0"),
         (lambda: key_padding_mask([1], side=0), ValueError, "side must be"),  # type: ignore[arg-type]
         (lambda: positions_from_mask(PADS.astype(int)), TypeError, "padding_mask must be a bool array"),
         (lambda: positions_from_mask(np.array(True)), ValueError, "at least 1 axes"),
-        (lambda: positions_from_mask([True]), TypeError, "arrays of one library"),
+        (lambda: positions_from_mask([True]), TypeError, r"padding_mask must be an array, got \[True\]"),
         (lambda: pack_sequences([[1, 2], [3]], length=2), ValueError, "length must be .* 3, got 2"),
         (lambda: document_ids([3, 2], 4), ValueError, "lengths must sum to at most n = 4, got 5"),
-        (lambda: document_ids([[3]]), ValueError, r"one axis, got shape \(1, 1\)"),
+        (lambda: document_ids([[3]]), TypeError, r"lengths\[0\] must be an integer"),
+        (lambda: document_ids(3), ValueError, r"lengths must have one axis, got shape \(\)"),
+        (lambda: document_ids(np.array([0, 0, 1])), ValueError, "lengths must be at least 1, got 0"),
+        (lambda: document_ids([0, 0, 1]), ValueError, r"lengths\[0\] must be at least 1, got 0"),
+        (lambda: pack_sequences([[1], []]), ValueError, "at least one token each, got none at 1"),
+        (lambda: document_mask([0, 1]), TypeError, r"documents must be an array, got \[0, 1\] of type list"),
         (lambda: document_mask(X), TypeError, "documents must be an integer array, got dtype float64"),
         (lambda: document_mask(np.array(1)), ValueError, "at least 1 axis"),
         (lambda: document_positions(np.array([0, 1, 0])), ValueError, "documents must be in one piece"),
         (lambda: document_mask(np.array([0, -1, 0])), ValueError, "documents must be in one piece"),
-        (lambda: combine_masks(PADS, causal_mask(2)), ValueError, r"mask .* \(n_q, 3\) or \(2, n_q, 3\)"),
-        (lambda: combine_masks(PADS, causal_mask(3)[None]), ValueError, "mask must have shape"),
-        (lambda: combine_masks(PADS, X[0]), TypeError, "mask must be a bool array"),
-        (lambda: combine_masks(PADS, torch.ones(3, 3, dtype=torch.bool)), TypeError, "one library"),
-        (lambda: multihead_mask(PADS, 2), ValueError, "at least 3 axes"),
+        (lambda: combine_masks(PADS, mask=causal_mask(2)), ValueError, r"\(n_q, 3\) or \(2, n_q, 3\)"),
+        (lambda: combine_masks(PADS, mask=causal_mask(3)[None]), ValueError, "mask must have shape"),
+        (lambda: combine_masks(PADS, mask=X[0]), TypeError, "mask must be a bool array"),
+        (lambda: combine_masks(PADS, mask=torch.ones(3, 3)), TypeError, "mask must be a bool array"),
+        (lambda: combine_masks(PADS, mask=torch.ones(3, 3) > 0), TypeError, "same library as padding_mask"),
+        (lambda: combine_masks(causal_mask(3), PADS), TypeError, "takes 1 positional argument"),  # type: ignore[call-arg]
+        (lambda: multihead_mask(PADS, 2), ValueError, r"shape \(batch, n_q, n_k\), got \(2, 3\)"),
         (lambda: multihead_mask(PADS[None, None], 2), ValueError, r"shape \(batch, n_q, n_k\)"),
         (lambda: multihead_mask(PADS[None], 0), ValueError, "num_heads must be at least 1, got 0"),
         (lambda: sdpa_mask(PADS[None, None]), ValueError, "mask must have shape"),
+        (lambda: sdpa_mask(PADS), ValueError, r"got \(2, 3\): a padding mask goes through combine_masks"),
         (lambda: sdpa_mask(X), TypeError, "mask must be a bool array"),
         (lambda: empty_rows(PADS[0]), ValueError, "at least 2 axes"),
         (lambda: safe_mask(X), TypeError, "mask must be a bool array"),
         (lambda: apply_output_mask(X, PADS[:1]), ValueError, r"padding_mask must have the first axes of x"),
         (lambda: apply_output_mask(X[0], PADS), ValueError, r"first axes of x, got \(2, 3\) and \(3, 4\)"),
-        (lambda: apply_output_mask(torch.zeros(2, 3), PADS), TypeError, "arrays of one library"),
+        (lambda: apply_output_mask(torch.zeros(2, 3), PADS), TypeError, "x must .* library as padding_mask"),
         (lambda: masked_mean(X.astype(int), PADS), TypeError, "x must be floating, got dtype int64"),
         (lambda: masked_loss(X, PADS), ValueError, r"losses must have the shape of padding_mask, \(2, 3\)"),
         (lambda: masked_loss(PADS, PADS), TypeError, "losses must be floating, got dtype bool"),
+        (lambda: masked_mean(None, PADS), TypeError, "x must be an array, got None"),
+        (lambda: masked_loss([1.0], PADS), TypeError, "losses must be an array"),
+        (lambda: leak_in([[1.0]], PADS), TypeError, "weights must be an array"),
         (lambda: leak_in(X, PADS), ValueError, r"weights .* \(2, ..., 3, 3\), got \(2, 3, 4\)"),
         (lambda: leak_out(X[:, :, :3][:1], PADS), ValueError, "weights must have shape"),
         (lambda: leak_in(np.zeros((2, 3, 3), dtype=int), PADS), TypeError, "weights must be floating"),
-        (lambda: causal_mask(3, like=[1]), TypeError, "arrays of one library"),
+        (lambda: causal_mask(3, like=[1]), TypeError, "like must be an array"),
     ],
 )  # fmt: skip
 def test_errors_name_the_argument(call: Callable[[], Any], error: type[Exception], message: str) -> None:

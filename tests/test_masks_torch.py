@@ -18,10 +18,14 @@ from posenc.attention import attention
 from posenc.masks import (
     apply_output_mask,
     combine_masks,
+    document_ids,
+    document_mask,
+    document_positions,
     empty_rows,
     key_padding_mask,
     masked_loss,
     multihead_mask,
+    pack_sequences,
     pad_batch,
     positions_from_mask,
     safe_mask,
@@ -63,21 +67,21 @@ MULTIHEAD, ENCODER = seeded(new_multihead), seeded(new_encoder)
 
 
 def by_attention(x: Tensor, padding: Tensor, mask: Tensor) -> Tensor:
-    return attention(x, x, x, mask=combine_masks(padding, mask))[0]
+    return attention(x, x, x, mask=combine_masks(padding, mask=mask))[0]
 
 
 def by_sdpa(x: Tensor, padding: Tensor, mask: Tensor) -> Tensor:
     h = x[:, None]
-    return scaled_dot_product_attention(h, h, h, attn_mask=sdpa_mask(combine_masks(padding, mask)))[:, 0]
+    return scaled_dot_product_attention(h, h, h, attn_mask=sdpa_mask(combine_masks(padding, mask=mask)))[:, 0]
 
 
 def by_multihead(x: Tensor, padding: Tensor, mask: Tensor) -> Tensor:
-    masks = multihead_mask(safe_mask(combine_masks(padding, mask)), HEADS)
+    masks = multihead_mask(safe_mask(combine_masks(padding, mask=mask)), HEADS)
     return MULTIHEAD(x, x, x, attn_mask=masks)[0]
 
 
 def by_encoder(x: Tensor, padding: Tensor, mask: Tensor) -> Tensor:
-    return ENCODER(x, mask=multihead_mask(safe_mask(combine_masks(padding, mask)), HEADS))
+    return ENCODER(x, mask=multihead_mask(safe_mask(combine_masks(padding, mask=mask)), HEADS))
 
 
 FUNCTIONS = {f.__name__: f for f in (by_attention, by_sdpa, by_multihead, by_encoder)}
@@ -175,7 +179,7 @@ def test_polarity_of_every_function() -> None:
 def test_each_head_of_each_row_gets_its_mask() -> None:
     """The order of torch's 3-D mask is batch first, then heads."""
     x = random(3, 4, DIM)
-    masks = combine_masks(key_padding_mask(torch.tensor([4, 2, 1])), causal_mask(4, like=x))
+    masks = combine_masks(key_padding_mask(torch.tensor([4, 2, 1])), mask=causal_mask(4, like=x))
     _, weights = MULTIHEAD(x, x, x, attn_mask=multihead_mask(masks, HEADS), average_attn_weights=False)
     assert ((weights == 0) == masks[:, None]).all()
 
@@ -223,7 +227,7 @@ def test_causal_and_left_padded_spreads_nan_layer_by_layer() -> None:
 
 def test_safe_mask_and_zeros_are_what_our_attention_gives(grad: bool) -> None:
     x = random(1, 4, DIM)
-    mask = combine_masks(key_padding_mask([2], 4, side="left", like=x), causal_mask(4, like=x))
+    mask = combine_masks(key_padding_mask([2], 4, side="left", like=x), mask=causal_mask(4, like=x))
     expected, _ = attention(x, x, x, mask=mask)
     assert (expected[empty_rows(mask)] == 0).all()
     opened = attention(x, x, x, mask=safe_mask(mask))[0]
@@ -233,7 +237,7 @@ def test_safe_mask_and_zeros_are_what_our_attention_gives(grad: bool) -> None:
 @pytest.mark.parametrize("safe", [True, False])
 def test_only_a_safe_mask_keeps_nan_out_of_the_gradient(safe: bool) -> None:
     x = random(1, 3, DIM).requires_grad_()
-    mask = combine_masks(EMPTY, torch.zeros(3, 3, dtype=torch.bool))
+    mask = combine_masks(EMPTY, mask=torch.zeros(3, 3, dtype=torch.bool))
     used = multihead_mask(safe_mask(mask) if safe else mask, HEADS)
     output = apply_output_mask(MULTIHEAD(x, x, x, attn_mask=used)[0], EMPTY)
     assert output.isfinite().all()
@@ -262,6 +266,35 @@ def test_finite_values_leak_or_overflow() -> None:
         scores.half().masked_fill(torch.tensor([True, False, False]), -1e9)
     lowest = torch.full((2,), torch.finfo(torch.float16).min, dtype=torch.float16)
     assert torch.softmax(lowest + lowest, dim=0).isnan().all()
+
+
+# --- While torch.compile traces -----------------------------------------------------------------------------
+
+LENGTHS = torch.tensor([3, 1, 2])
+ROWS = [torch.arange(1, n + 1) for n in (3, 1, 2)]
+TRACED: dict[str, tuple[Callable[..., Any], Any]] = {
+    "document_mask": (document_mask, torch.tensor([[0, 0, 1, -1], [0, 1, 1, 2]])),
+    "document_positions": (document_positions, torch.tensor([[0, 0, 1, -1], [0, 1, 1, 2]])),
+    "document_ids": (lambda lengths: document_ids(lengths, 8), LENGTHS),
+    "key_padding_mask": (lambda lengths: key_padding_mask(lengths, 4, side="left"), LENGTHS),
+    "key_padding_mask of a list": (lambda x: key_padding_mask([3, 1], like=x), LENGTHS),
+    "pad_batch": (lambda *rows: pad_batch(list(rows), side="left"), ROWS),
+    "pad_batch of an array": (pad_batch, torch.ones(2, 3)),
+    "pack_sequences": (lambda *rows: pack_sequences(list(rows), length=8), ROWS),
+    "combine_masks": (combine_masks, EMPTY),
+    "multihead_mask": (lambda mask: multihead_mask(mask, 2), EMPTY[None]),
+    "attention": (lambda x: attention(x, x, x, key_padding_mask=x[..., 0] > 0), random(2, 3, DIM)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
+@pytest.mark.parametrize("name", TRACED)
+def test_traced_in_one_graph(name: str) -> None:
+    function, given = TRACED[name]
+    given = given if isinstance(given, list) else [given]
+    torch._dynamo.reset()
+    traced = torch.compile(function, fullgraph=True, backend="eager")
+    torch.testing.assert_close(traced(*given), function(*given))
 
 
 # --- The loss -----------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ CHINESE = re.compile("[\u4e00-\u9fff]")
 EVEN = np.full((3, 3), 1 / 3)
 PADS = key_padding_mask(2, 3)
 MASKED = np.tile([0.5, 0.5, 0.0], (3, 1))
-LEFT = combine_masks(key_padding_mask(2, 3, side="left"), causal_mask(3))
+LEFT = combine_masks(key_padding_mask(2, 3, side="left"), mask=causal_mask(3))
 
 DRAWINGS: list[Callable[..., Axes | Figure]] = [
     lambda **k: plot.attention_pair(EVEN, MASKED, PADS, **k),

@@ -140,14 +140,13 @@ ax.minorticks_off()
 
 # %%
 x, mask = padded(4)
-keys = np.tile(mask, (n + 4, 1))
-plans = {"0 0": (None, None), "1 0": (keys, None), "1 1": (keys, keys)}
+plans = {"0 0": (None, None), "1 0": (mask, None), "1 1": (mask, mask)}
 
 fig, axes = plt.subplots(2, 3, figsize=(4.8, 3.9), sharex=True, sharey=True)
 for column, (name, plan) in enumerate(plans.items()):
     h = x
     for depth, hidden in enumerate(plan):
-        mixed, weights = attend(h, 0.2, mask=hidden)
+        mixed, weights = attend(h, 0.2, key_padding_mask=hidden)
         h = h + mixed
         ax = axes[1 - depth, column]
         shades = {"cmap": "Blues", "vmin": 0, "vmax": 0.4, "interpolation": "none"}
@@ -206,7 +205,7 @@ ax.set(xlabel="t", ylabel="ℓ", xticks=range(n + 4), yticks=range(depths + 1));
 # One layer makes it, the next one spreads it, and there is nothing left for the third to do. The weights of the pads are
 # exactly 0 in the second layer. But the weighted sum contains $0 \cdot \mathrm{NaN}$.
 #
-# **Try it.** Remove `torch.no_grad()`. Then put it back, and give the layer `safe_mask(combine_masks(left, causal))` through
+# **Try it.** Remove `torch.no_grad()`. Then put it back, and give the layer `safe_mask(combine_masks(left, mask=causal))` through
 # `multihead_mask` instead of both masks. All three functions are in `posenc.masks`.
 #
 # ## More pads on the left, more change? {#left}
@@ -220,7 +219,7 @@ shifts = np.arange(0, 41)
 changes = []
 for p in shifts:
     x, mask = padded(p, side="left")
-    output, _ = attend(x, mask=np.tile(mask, (n + p, 1)))
+    output, _ = attend(x, key_padding_mask=mask)
     changes.append(np.abs(output[p:] - alone).max())
 
 fig, ax = plt.subplots(figsize=(4.8, 2.6))
@@ -250,8 +249,8 @@ def model(x, padding_mask, key_mask=True):
     t = np.arange(x.shape[1])
     h = x + posenc.sinusoidal_encoding(t, dim)
     for _ in range(2):
-        mask = padding_mask[:, None] if key_mask else None
-        mixed, _ = attend(h, 0.2, mask=mask)
+        mask = padding_mask if key_mask else None
+        mixed, _ = attend(h, 0.2, key_padding_mask=mask)
         h = h + mixed
     return h
 

@@ -73,8 +73,13 @@ def bert(request: pytest.FixtureRequest) -> torch.nn.Module:
 # --- Padding ------------------------------------------------------------------------------------------------
 
 
+def masked(model: torch.nn.Module) -> Any:
+    """A model of Hugging Face as the book calls it."""
+    return lambda ids, mask: model(input_ids=ids, attention_mask=(~mask).long()).last_hidden_state
+
+
 def test_bert_passes_on_the_right_and_counts_its_positions_by_place(bert: torch.nn.Module) -> None:
-    report = check_padding(bert, IDS)
+    report = check_padding(masked(bert), IDS)
     assert report.right.ok
     assert not report.left.ok
     assert report.left.change > 0.1
@@ -84,43 +89,41 @@ def test_bert_passes_on_the_right_and_counts_its_positions_by_place(bert: torch.
 def test_bert_passes_on_both_sides_with_positions_from_the_mask(bert: torch.nn.Module) -> None:
     def model(ids: torch.Tensor, padding_mask: torch.Tensor) -> Any:
         real, positions = (~padding_mask).long(), positions_from_mask(padding_mask)
-        return bert(input_ids=ids, attention_mask=real, position_ids=positions)
+        return bert(input_ids=ids, attention_mask=real, position_ids=positions).last_hidden_state
 
     assert check_padding(model, IDS).ok
-    assert check_padding(lambda i, m: masked_mean(model(i, m).last_hidden_state, m), IDS).ok
+    assert check_padding(lambda i, m: masked_mean(model(i, m), m), IDS).ok
 
 
 def test_bert_without_its_mask_is_caught(bert: torch.nn.Module) -> None:
-    report = check_padding(lambda input_ids, attention_mask: bert(input_ids), IDS)
+    report = check_padding(lambda ids, mask: bert(ids).last_hidden_state, IDS)
     for change in (report.right, report.left):
         assert change.change > 0.1
         assert "what the pads hold gets in" in str(change)
 
 
 def test_mean_over_all_places_is_caught(bert: torch.nn.Module) -> None:
-    def model(input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
-        return bert(input_ids, attention_mask=attention_mask).last_hidden_state.mean(dim=1)
-
-    assert not check_padding(model, IDS).right.ok
+    assert not check_padding(lambda ids, mask: masked(bert)(ids, mask).mean(dim=1), IDS).right.ok
 
 
-def test_bert_with_the_batch_of_a_tokenizer(bert: torch.nn.Module) -> None:
-    ids = torch.tensor([[5, 6, 7, 0], [8, 9, 0, 0]])
-    batch = transformers.BatchEncoding(
-        {"input_ids": ids, "attention_mask": (ids > 0).long(), "token_type_ids": ids % 2 * (ids > 0)}
-    )
-    assert check_padding(bert, batch).right.ok
+def test_an_inverted_mask_is_caught_without_a_bias() -> None:
+    """Llama has no bias and its pads are zeros here: the mask turned round, only what they hold can tell."""
+    llama = seeded("Llama", **SIZES, pad_token_id=0)
+    assert check_padding(masked(llama), IDS).ok
+    left = check_padding(lambda ids, mask: masked(llama)(ids, ~mask), IDS).left
+    assert left.inverted
+    assert not left.ok
 
 
 def test_gpt2_needs_position_ids_on_the_left() -> None:
     model = seeded("GPT2", **GPT2_SIZES, initializer_range=0.5)
-    report = check_padding(model, IDS)
+    report = check_padding(masked(model), IDS)
     assert report.right.ok
     assert not report.left.ok
 
     def counted(ids: torch.Tensor, padding_mask: torch.Tensor) -> Any:
         positions = positions_from_mask(padding_mask)
-        return model(input_ids=ids, attention_mask=(~padding_mask).long(), position_ids=positions)
+        return model(input_ids=ids, attention_mask=(~padding_mask).long(), position_ids=positions)[0]
 
     assert check_padding(counted, IDS).ok
 
@@ -130,8 +133,8 @@ def test_relative_positions_do_not_care_for_the_side() -> None:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         t5 = transformers.T5EncoderModel(transformers.T5Config(**sizes)).eval()
-    assert check_padding(t5, IDS).ok
-    assert check_padding(seeded("Llama", **SIZES), IDS).ok
+    assert check_padding(masked(t5), IDS).ok
+    assert check_padding(masked(seeded("Llama", **SIZES)), IDS).ok
 
 
 # --- Rotary embedding ---------------------------------------------------------------------------------------
