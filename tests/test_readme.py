@@ -53,8 +53,8 @@ def test_three_commands_and_one_more() -> None:
     for command in (serve, offline, test):
         assert command.startswith("python3 -m venv .venv && .venv/bin/pip install -e '.[")
     assert serve.endswith(".venv/bin/mkdocs serve")
-    assert offline.endswith(".venv/bin/python docs/hooks/offline.py")
-    assert (ROOT / offline.split()[-1]).is_file()
+    assert offline.endswith(".venv/bin/python docs/hooks/offline")
+    assert (ROOT / offline.split()[-1] / "__main__.py").is_file()
     assert test.endswith(".venv/bin/pytest")
     assert install.startswith("pip install ")
 
