@@ -1,5 +1,5 @@
 """`pytest docs/en/order.md` runs the blocks of one chapter as the whole test run does."""
 
-import blocktests
+from book import blocktests
 
 blocktests.install()

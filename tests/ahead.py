@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import browsing
-import offline
 import sitebuild
 import sitecheck
+from offline import archive as offline
 
 NAMES = ("site", "visits", "offline_books", "mypy")
 

@@ -5,13 +5,13 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import ahead
-import blocktests
 import browsing
 import matplotlib
 import matplotlib.pyplot as plt
 import missing
 import pytest
 import torch
+from book import blocktests
 from hypothesis import settings
 
 from posenc.plot import _style

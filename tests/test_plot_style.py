@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import figurecheck
-import figures
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import sitecheck
+from book import figures
 from matplotlib.figure import Figure
 
 from posenc import linear_frequencies, ntk_frequencies, plot, sinusoidal_encoding

@@ -1,0 +1,16 @@
+"""The line that turns pages into books, free of whoever renders them: no module here imports MkDocs.
+
+page        the one reader: front matter, navigation, headings, blocks, formulas, links
+unread      what looks like Python and is not run
+run         runs one block; blocks: those of a book, from the cache (cache) or in fresh interpreters
+labs        notebooks as pages                      blocktests   blocks under pytest
+figures     drawings as inline SVG                  formulas     TeX as MathML, and its font
+setting     what becomes of the Markdown and the HTML of a page
+chinese     line breaks and emphasis in Chinese     search       what a search finds first
+twins       the page in the other language          way          where a page stands in its book
+exports     a page as a script and as Markdown, contents for models
+"""
+
+
+class BookError(ValueError):
+    """What stops the build: the message names page and line."""

@@ -1,0 +1,415 @@
+"""The one reader of a page: what the build runs, what the tests check, what a person can list.
+
+    page = read(Path("docs/en/order.md"))
+    page.meta["title"], page.headings, page.formulas, page.links, page.units, page.faults
+    front_matter(text)              # of a lab, too, where it stands in comments
+    contents(Path("docs/sites/en/mkdocs.yml"))       # the pages of a book in the order in which they are read
+
+A unit is what pytest-codeblocks calls a block: a fence together with the fences that continue it. The rules
+are those of pytest-codeblocks 0.18, to the letter (a test holds the two together): a line whose first
+characters are three or more backticks opens a fence, however far it is indented, the next line that begins
+with as many closes it; only a fence whose info string is exactly `python` is run; `cont` appends the next
+fence, whatever it is, to the last one; `expected-output` makes the next fence the output of the last one.
+
+Lines count from 1 in the file, front matter included.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+MAX_LINES = 10_000  # pytest-codeblocks gives up on longer files
+
+# ideographs, and the punctuation that goes with them
+CHINESE = re.compile(r"[\u3001-\u303f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff01-\uff65]")
+
+_DIRECTIVE = re.compile(r"<!--[-\s]*pytest-codeblocks:(.*)-->")
+_MARK = re.compile(r"<!--[-\s]*(pytest\.mark\..*)-->")
+_COMMENT = re.compile(r"<!--\s*(figure|description):\s*(.*?)\s*-->$")
+_COMMENT_START = re.compile(r"<!--\s*(figure|description)\b")
+_FRONT_MATTER = re.compile(r"(?:# )?---[ \t]*\n(.*?\n)?(?:# )?(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
+_HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*(?:\{([^{}]*)\})?\s*#*\s*$")
+_SETEXT = re.compile(r" {0,3}(=+|-+)\s*$")
+_INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+_HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_FORMULA = re.compile(
+    r"(?<![\\$])\$\$(?P<display>(?:[^$\\]|\\.)+?)\$\$"
+    r"|(?<![\\$])\$(?![\s$])(?P<inline>(?:[^$\\\n]|\\.|\n(?!\s*\n))+?)(?<!\s)\$(?!\$)",
+    re.DOTALL,
+)
+_LINK = re.compile(
+    r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(\s*<?([^\s()<>]+(?:\([^\s()]*\))?)>?(?:\s+[\"'][^)]*)?\s*\)"
+)
+_REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?(?:\s|$)", re.MULTILINE)
+_ATTRIBUTE = re.compile(r"\b(?:href|src)=[\"']([^\"']+)[\"']")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong, and the line where it is."""
+
+    line: int
+    message: str
+
+
+@dataclass(frozen=True)
+class Fence:
+    """A fenced block, as pytest-codeblocks sees it; `end` is the line that closes it."""
+
+    line: int
+    end: int
+    indent: int
+    ticks: int
+    info: str
+    code: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure comment: where the drawing goes, its caption and the longer text for screen readers."""
+
+    line: int
+    indent: str
+    caption: str
+    description: str = ""
+
+
+@dataclass
+class Part:
+    """One fence of a unit, with the figure comment that follows it."""
+
+    fence: Fence
+    figure: Figure | None = None
+
+    @property
+    def code(self) -> str:
+        return self.fence.code
+
+
+@dataclass
+class Unit:
+    """What is executed in one namespace: a fence and those that continue it."""
+
+    parts: list[Part]
+    expected: str | None = None
+    expected_fence: Fence | None = None
+    expected_after: int = 0  # index of the part that the expected output follows
+    ignore_whitespace: bool = False
+    marks: list[str] = field(default_factory=list)
+
+    @property
+    def line(self) -> int:
+        return self.parts[0].fence.line
+
+    @property
+    def info(self) -> str:
+        return self.parts[0].fence.info
+
+    @property
+    def code(self) -> str:
+        return "".join(part.code for part in self.parts)
+
+    def page_line(self, line: int) -> int:
+        """The line in the file of line `line` (from 1) of the unit's code."""
+        for part in self.parts:
+            length = part.code.count("\n")
+            if line <= length:
+                return part.fence.line + line
+            line -= length
+        return self.parts[-1].fence.end - 1
+
+
+@dataclass(frozen=True)
+class Heading:
+    line: int
+    level: int
+    text: str
+    id: str
+
+
+@dataclass(frozen=True)
+class Formula:
+    line: int
+    tex: str
+    display: bool
+
+
+@dataclass(frozen=True)
+class Link:
+    line: int
+    target: str
+
+
+@dataclass
+class Page:
+    path: Path
+    text: str
+    meta: dict[str, Any] = field(default_factory=dict)
+    headings: list[Heading] = field(default_factory=list)
+    fences: list[Fence] = field(default_factory=list)
+    units: list[Unit] = field(default_factory=list)
+    formulas: list[Formula] = field(default_factory=list)
+    links: list[Link] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+    directives: list[int] = field(default_factory=list)  # lines with a comment that is not for the reader
+    prose: str = ""  # the text with front matter, fences, comments and inline code blanked out, line for line
+
+    @property
+    def blocks(self) -> list[Unit]:
+        """The units that are run as Python."""
+        return [unit for unit in self.units if unit.info == "python"]
+
+    @property
+    def figures(self) -> list[Figure]:
+        return [part.figure for unit in self.units for part in unit.parts if part.figure]
+
+
+def read(path: Path) -> Page:
+    """The page in the file `path`."""
+    return parse(path.read_text(encoding="utf-8"), path)
+
+
+def parse(text: str, path: Path = Path("page.md")) -> Page:
+    """The page that `text` is."""
+    page = Page(path, text)
+    page.meta, head, faults = front_matter(text)
+    page.faults += faults
+    _read_fences(page)
+    page.prose = _prose(page, head)
+    _read_headings(page)
+    _read_inline(page)
+    page.faults.sort(key=lambda fault: fault.line)
+    return page
+
+
+def front_matter(text: str) -> tuple[dict[str, Any], str, list[Fault]]:
+    """What stands at the head of a page, or of a lab in comments: its entries, its text, what is wrong."""
+    match = _FRONT_MATTER.match(text)
+    if match is None:
+        return {}, "", []
+    source = re.sub(r"(?m)^# ?", "", match[1] or "") if text.startswith("#") else match[1] or ""
+    try:
+        meta = yaml.safe_load(source)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        message = f"the front matter is no YAML: {getattr(error, 'problem', None) or error}"
+        return {}, match[0], [Fault(2 + (mark.line if mark else 0), message)]
+    if not isinstance(meta, dict | None):
+        return {}, match[0], [Fault(2, "the front matter holds no `name: value`")]
+    return meta or {}, match[0], []
+
+
+def contents(config: Path) -> list[str]:
+    """The pages of a book in the order in which they are read: 'order.md', 'labs/masks.py'."""
+    return list(files(yaml.safe_load(config.read_text(encoding="utf-8"))["nav"]))
+
+
+def files(nav: Any) -> Iterator[str]:
+    """The files that a navigation names, parts and parts of parts one after the other."""
+    if isinstance(nav, str):
+        yield nav
+    else:
+        for entry in nav.values() if isinstance(nav, dict) else nav:
+            yield from files(entry)
+
+
+class _Scanner:
+    """One walk over the lines, with the state that pytest-codeblocks keeps."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.lines = list(io.StringIO(page.text))
+        self.at = 0  # lines read so far, which is the number of the line in hand
+        self.continued: Unit | None = None
+        self.awaiting: Unit | None = None
+        self.ignore_whitespace = False
+        self.marks: list[str] = []
+        self.adjacent: tuple[Unit, int] | None = None  # unit and part with nothing but output between
+        self.figure: Part | None = None  # part whose figure comment has just been read
+
+    def fault(self, message: str, line: int | None = None) -> None:
+        self.page.faults.append(Fault(line or self.at, message))
+
+    def run(self) -> None:
+        if self.lines and self.lines[0].strip() == "<!--pytest-codeblocks:skipfile-->":
+            self.fault("skipfile: every block of a page is run", 1)
+        while self.at < len(self.lines):
+            line = self.lines[self.at]
+            self.at += 1
+            stripped = line.strip()
+            if not stripped:
+                continue
+            if directive := _DIRECTIVE.match(stripped):
+                self.page.directives.append(self.at)
+                self.directive(directive[1].strip("- "))
+            elif mark := _MARK.match(stripped):
+                self.page.directives.append(self.at)
+                self.marks.append(mark[1])
+                self.fault(f"{mark[1]}: every block of a page is run, and none is marked")
+            elif line.lstrip().startswith("```"):
+                self.fence(line)
+            elif comment := _COMMENT.match(stripped):
+                self.page.directives.append(self.at)
+                indent = line[: len(line) - len(line.lstrip())]
+                self.comment(comment[1], comment[2], indent)
+            else:
+                if _COMMENT_START.match(stripped):
+                    self.fault("a figure or description comment stands on one line: <!-- figure: caption -->")
+                self.prose()
+        if self.continued:
+            self.fault("cont is followed by no fence")
+        if self.awaiting:
+            self.fault("expected-output is followed by no fence")
+
+    def prose(self) -> None:
+        if self.awaiting:
+            self.fault("expected-output is followed by something else than its fence")
+        if self.continued:
+            self.fault("cont is followed by something else than its fence")
+        self.adjacent = self.figure = None
+
+    def directive(self, keyword: str) -> None:
+        units = self.page.units
+        if keyword in ("expected-output", "expected-output-ignore-whitespace"):
+            if not units or self.adjacent is None:
+                self.fault(f"{keyword} does not directly follow its block")
+            if units:
+                if units[-1].expected is not None:
+                    self.fault("the block already has its expected output (one for all its parts)")
+                self.awaiting = units[-1]
+                self.ignore_whitespace |= keyword != "expected-output"
+        elif keyword == "cont":
+            if not units:
+                self.fault("cont continues nothing: no block before it")
+            else:
+                self.continued = units[-1]
+                if units[-1].info != "python":
+                    self.fault(f"cont continues a `{units[-1].info}` fence, so this block is lost")
+            self.figure = None
+        elif keyword != "skipfile":
+            self.fault(f"pytest-codeblocks:{keyword} is not used here: every block of a page is run")
+
+    def fence(self, line: str) -> None:
+        start = self.at
+        text = line.lstrip()
+        ticks = len(text) - len(text.lstrip("`"))
+        indent = len(line) - len(text)
+        info = line.strip()[ticks:]
+        code: list[str] = []
+        while True:
+            if self.at >= len(self.lines):
+                self.fault("this fence is never closed", start)
+                return
+            line = self.lines[self.at]
+            self.at += 1
+            body = line.lstrip()
+            if body[:ticks] == "`" * ticks:
+                break
+            code.append(line[min(indent, len(line) - len(body)) :])
+        if self.at > MAX_LINES:
+            self.fault(f"pytest-codeblocks reads no more than {MAX_LINES} lines", start)
+        if body.strip() != "`" * ticks:
+            self.fault("this line closes the fence above it and is lost", self.at)
+        self.add(Fence(start, self.at, indent, ticks, info, "".join(code)))
+
+    def add(self, fence: Fence) -> None:
+        self.page.fences.append(fence)
+        units = self.page.units
+        if self.continued:
+            unit, self.continued = self.continued, None
+            unit.parts.append(Part(fence))
+            if fence.info != "python":
+                self.fault(f"cont appends a `{fence.info}` fence to a block", fence.line)
+            self.adjacent = (unit, len(unit.parts) - 1)
+        elif self.awaiting:
+            unit, self.awaiting = self.awaiting, None
+            unit.expected, unit.expected_fence = fence.code, fence
+            unit.expected_after = len(unit.parts) - 1
+            unit.ignore_whitespace, self.ignore_whitespace = self.ignore_whitespace, False
+            if fence.info != "text":
+                self.fault("the fence of an expected output is ```text", fence.line)
+            if unit.info != "python":
+                self.fault(f"an expected output after a `{unit.info}` fence is never checked", fence.line)
+        else:
+            unit = Unit([Part(fence)], marks=self.marks)
+            self.marks = []
+            units.append(unit)
+            self.adjacent = (unit, 0) if fence.info == "python" else None
+        self.figure = None
+
+    def comment(self, kind: str, text: str, indent: str) -> None:
+        if kind == "description":
+            if self.figure is None or self.figure.figure is None:
+                self.fault("a description directly follows its figure comment")
+            else:
+                figure = self.figure.figure
+                self.figure.figure = Figure(figure.line, figure.indent, figure.caption, text)
+            self.figure = None
+            return
+        if self.adjacent is None:
+            self.fault("a figure comment directly follows its block, or the output of its block")
+            return
+        unit, index = self.adjacent
+        part = unit.parts[index]
+        if not text:
+            self.fault("a figure has a caption: <!-- figure: caption -->")
+        if part.figure:
+            self.fault("a block draws one figure: this is its second figure comment")
+        part.figure = Figure(self.at, indent, text)
+        self.figure = part
+
+
+def _read_fences(page: Page) -> None:
+    _Scanner(page).run()
+
+
+def _blank(text: str) -> str:
+    return re.sub(r"[^\n]", " ", text)
+
+
+def _prose(page: Page, head: str) -> str:
+    text = _blank(head) + page.text[len(head) :]
+    lines = list(io.StringIO(text))
+    for fence in page.fences:
+        for number in range(fence.line - 1, fence.end):
+            lines[number] = _blank(lines[number])
+    text = _HTML_COMMENT.sub(lambda match: _blank(match[0]), "".join(lines))
+    return _INLINE_CODE.sub(lambda match: _blank(match[0]), text)
+
+
+def _read_headings(page: Page) -> None:
+    source = page.text.split("\n")
+    before = ""
+    for number, line in enumerate(page.prose.split("\n"), start=1):
+        if match := _HEADING.match(line):
+            # inline code is blanked in the prose; a heading is shown as it is written
+            written = _HEADING.match(source[number - 1]) or match
+            name = re.search(r"#([\w.:-]+)", match[3] or "")
+            page.headings.append(Heading(number, len(match[1]), written[2], name[1] if name else ""))
+        elif (setext := _SETEXT.match(line)) and before.strip() and "|" not in before and len(setext[1]) > 1:
+            page.headings.append(Heading(number - 1, 1 if line.strip()[0] == "=" else 2, before.strip(), ""))
+        before = line
+
+
+def _read_inline(page: Page) -> None:
+    def line_of(position: int) -> int:
+        return page.prose.count("\n", 0, position) + 1
+
+    for match in _FORMULA.finditer(page.prose):
+        tex = match["display"] if match["inline"] is None else match["inline"]
+        page.formulas.append(Formula(line_of(match.start()), tex.strip(), match["inline"] is None))
+    rest = _FORMULA.sub(lambda match: _blank(match[0]), page.prose)
+    for match in re.finditer(r"(?<!\\)\$", rest):
+        page.faults.append(
+            Fault(line_of(match.start()), r"a $ that neither opens nor closes a formula (write \$)")
+        )
+    for pattern in (_LINK, _REFERENCE, _ATTRIBUTE):
+        page.links += [Link(line_of(match.start()), match[1]) for match in pattern.finditer(rest)]
+    page.links.sort(key=lambda link: link.line)

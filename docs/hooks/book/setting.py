@@ -1,0 +1,109 @@
+"""What becomes of the Markdown of a page, and of the HTML that is made from it, for its readers.
+
+Drawings are set aside while the search index is fed, which has no use for their words.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from . import BookError, cache, figures, page
+
+if TYPE_CHECKING:
+    from .state import Book
+
+_TOKEN = "POSENCFIGURE{}END"
+_DRAWING = re.compile(r'(<figure class="plot">)(<svg .*?</svg>)', re.DOTALL)
+_OUTPUT = re.compile(r'<div class="[\w -]*\boutput no-copy highlight">(.*?</pre>)</div>', re.DOTALL)
+# Tokens that need no colour: plain names, blanks, punctuation, operators. They are most of all tokens.
+_PLAIN = re.compile(r'<span class="[nopw]">([^<]*)</span>')
+_VERBATIM = re.compile(r"(<pre\b.*?</pre>|<script\b.*?</script>|<svg\b.*?</svg>)", re.DOTALL)
+
+
+def marked(markdown: str) -> str:
+    """The page without the comments that are not for the reader, outputs marked, a place for each drawing."""
+    parsed = page.parse(markdown)
+    lines = markdown.split("\n")
+    for number in parsed.directives:
+        lines[number - 1] = ""
+    for unit in parsed.units:
+        if fence := unit.expected_fence:
+            indent = lines[fence.line - 1][: fence.indent]
+            lines[fence.line - 1] = f"{indent}{'`' * fence.ticks} {{ .text .output .no-copy }}"
+        for fence in (part.fence for part in unit.parts[1:]):  # book.js copies it with what it continues
+            indent = lines[fence.line - 1][: fence.indent]
+            lines[fence.line - 1] = f"{indent}{'`' * fence.ticks} {{ .{fence.info} .continued }}"
+    # from the end, so that the numbers of the lines above stay
+    for index, figure in reversed(list(enumerate(parsed.figures))):
+        lines[figure.line - 1 : figure.line] = ["", figure.indent + _TOKEN.format(index), ""]
+    return "\n".join(lines)
+
+
+def with_outputs(content: str) -> str:
+    """The page with its outputs in boxes of their own, and without spans and table heads that say nothing."""
+    content = _OUTPUT.sub(r'<div class="output no-copy"><div class="highlight">\1</div></div>', content)
+    return _PLAIN.sub(r"\1", content).replace("<th></th>", "<td></td>")
+
+
+def with_figures(content: str, book: Book, name: str) -> str:
+    """The page with its figures in their places, and above them, while serving, what is wrong with it."""
+    prepared = book.prepared.get(name)
+    if prepared is None:
+        return re.sub(rf"<p>{_TOKEN.format('[0-9]+')}</p>", "", content)
+    drawn = {figure.line: drawing for figure, drawing in prepared.drawings}
+    for index, figure in enumerate(prepared.page.figures):
+        place = f"<p>{_TOKEN.format(index)}</p>"
+        if place not in content:
+            raise BookError(
+                f"{cache.shown(prepared.page.path)}:{figure.line}: the figure comment does not stand in a "
+                "paragraph of its own; indent it as its block is indented"
+            )
+        shown = _figure(figure, drawn.get(figure.line), book.language, f"plot-{index + 1}")
+        content = content.replace(place, shown)
+    return _faults(prepared.faults) + content
+
+
+def drawings_aside(content: str, book: Book, name: str) -> str:
+    """The page with a mark for each drawing."""
+    kept = book.drawings[name] = []
+
+    def aside(match: re.Match[str]) -> str:
+        kept.append(match[2])
+        return f"{match[1]}<!--plot {len(kept) - 1}-->"
+
+    return _DRAWING.sub(aside, content)
+
+
+def drawings_back(output: str, book: Book, name: str) -> str:
+    """The page with its drawings."""
+    kept = book.drawings.get(name, [])
+    return re.sub(r"<!--plot (\d+)-->", lambda match: kept[int(match[1])], output)
+
+
+def squeezed(output: str) -> str:
+    """The page without the blanks at the ends of its lines, and without empty lines; code stays as it is.
+
+    >>> squeezed("<p>\\n\\n  one\\n</p><pre>a\\n\\n  b</pre>")
+    '<p>\\none\\n</p><pre>a\\n\\n  b</pre>'
+    """
+    pieces = _VERBATIM.split(output)
+    return "".join(
+        re.sub(r"\s*\n\s*", "\n", piece) if k % 2 == 0 else piece for k, piece in enumerate(pieces)
+    )
+
+
+def _figure(figure: page.Figure, drawing: dict[str, Any] | None, language: str, name: str) -> str:
+    if drawing is None:  # only while serving, and its fault is shown
+        return ""
+    description = figure.description or figures.described(drawing["axes"], language)
+    return figures.figure(drawing["svg"], figure.caption, description, name)
+
+
+def _faults(faults: list[page.Fault]) -> str:
+    if not faults:
+        return ""
+    rows = "\n".join(escape(f"{fault.line}: {fault.message}") for fault in faults)
+    title = '<p class="admonition-title">mkdocs build</p>'
+    return f'<div class="admonition failure">{title}<pre>{rows}</pre></div>\n'

@@ -1,0 +1,1 @@
+"""All checks of the sources, one command: `python docs/hooks/check`."""

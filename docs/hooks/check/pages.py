@@ -1,0 +1,435 @@
+"""What a page, and the two languages of a page, must agree about: each check gives the faults it finds.
+
+    python docs/hooks/checks.py            # all pages and labs of both books, and README.md
+    python docs/hooks/checks.py order      # one chapter in both languages
+
+The tests call the same functions, and the blocks are run elsewhere (blocks.py in the build, blocktests.py in
+pytest). Faults of a pair are reported on the Chinese page.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import unicodedata
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from pathlib import Path
+
+from book.cache import ROOT
+from book.page import CHINESE, Fault, Fence, Page, Part, Unit, read
+from book.page import front_matter as head_of
+from book.unread import uncollected
+
+from . import terms
+
+LANGUAGES = ("en", "zh")
+MAX_COLUMNS = 84  # of a code box on a screen 1280 pixels wide
+
+_NUMBER = r"(?<![A-Za-z\d.])\d+(?:\.\d+)?(?![A-Za-z\d])"  # not those in float32 or 10th
+
+
+# --- One page -----------------------------------------------------------------------------------------------
+
+
+def census(page: Page) -> list[Fault]:
+    """Fences, comments and formulas that are not what they seem: above all, Python that would not be run."""
+    return sorted([*page.faults, *uncollected(page)], key=lambda fault: fault.line)
+
+
+def metadata(text: str) -> dict[str, object]:
+    """The front matter of a page, or of a lab, where it stands in comments."""
+    return head_of(text)[0]
+
+
+def front_matter(text: str, language: str) -> list[Fault]:
+    """A page has a title and a description, in its language."""
+    meta, found = metadata(text), []
+    for name in ("title", "description"):
+        words = str(meta.get(name) or "").strip()
+        if not words:
+            found.append(Fault(1, f"the front matter has no {name}"))
+        elif bool(CHINESE.search(words)) != (language == "zh"):
+            found.append(Fault(1, f"the {name} is not in the language of the page: {words}"))
+    return found
+
+
+def headings(page: Page) -> list[Fault]:
+    """One h1, first; no level left out; every heading with an id, none of them twice."""
+    found = []
+    if [heading.level for heading in page.headings].count(1) != 1 or page.headings[0].level != 1:
+        found.append(
+            Fault(page.headings[0].line if page.headings else 1, "a page begins with its only # heading")
+        )
+    seen: dict[str, int] = {}
+    level = 0
+    for heading in page.headings:
+        if not heading.id:
+            found.append(Fault(heading.line, f"the heading '{heading.text}' has no id: write {{#like-this}}"))
+        elif not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", heading.id):
+            found.append(Fault(heading.line, f"the id '{heading.id}' is not lower-case words with hyphens"))
+        elif heading.id in seen:
+            found.append(Fault(heading.line, f"the id '{heading.id}' was used in line {seen[heading.id]}"))
+        seen[heading.id] = heading.line
+        if level and heading.level > level + 1:
+            found.append(
+                Fault(heading.line, f"a heading of level {heading.level} under one of level {level}")
+            )
+        level = heading.level
+    return found
+
+
+def captions(page: Page, language: str) -> list[Fault]:
+    """Captions and descriptions are in the language of the page, and plain text."""
+    found = []
+    for figure in page.figures:
+        for what, text in (("caption", figure.caption), ("description", figure.description)):
+            if text and bool(CHINESE.search(text)) != (language == "zh"):
+                found.append(Fault(figure.line, f"the {what} is not in the language of the page: {text}"))
+            if re.search(r"[$\\`]|</?\w", text):
+                found.append(Fault(figure.line, f"a {what} is plain text, without TeX or markup: {text}"))
+    return found
+
+
+def links(page: Page) -> list[Fault]:
+    """Links within the book lead to a page, and to a heading that it has."""
+    found = []
+    for link in page.links:
+        if re.match(r"[a-z][a-z0-9+.-]*:", link.target) or link.target.startswith("//"):
+            continue
+        target, _, anchor = link.target.partition("#")
+        path = (page.path.parent / target) if target else page.path
+        if target.startswith("/"):
+            found.append(Fault(link.line, f"the link {link.target} is not relative"))
+        elif target and not path.exists():
+            found.append(Fault(link.line, f"the link {link.target} leads nowhere"))
+        elif anchor and path.suffix in (".md", ".py") and anchor not in _ids(path, page):
+            found.append(Fault(link.line, f"the link {link.target} leads to a heading that is not there"))
+    return found
+
+
+def _ids(path: Path, page: Page) -> set[str]:
+    text = page.text if path == page.path else path.read_text(encoding="utf-8")
+    return set(re.findall(r"\{[^{}\n]*?#([\w.:-]+)[^{}\n]*\}", text)) | set(
+        re.findall(r'\bid="([^"]+)"', text)
+    )
+
+
+def wide_code(page: Page) -> list[Fault]:
+    """Code and commands fit their box; what a program prints may be wider, and then scrolls sideways."""
+    found, lines = [], page.text.split("\n")
+    for fence in page.fences:
+        if fence.info != "text":
+            for number in range(fence.line, fence.end):
+                found += _wide(number, lines[number - 1])
+    return found
+
+
+def wide_cells(lab: str) -> list[Fault]:
+    """The code of a lab fits its box too; its text stands in comments of any width."""
+    found, is_code = [], False
+    for number, line in enumerate(lab.split("\n"), start=1):
+        if line.startswith("# %%"):
+            is_code = "[markdown]" not in line
+        elif is_code:
+            found += _wide(number, line)
+    return found
+
+
+def _wide(number: int, line: str) -> list[Fault]:
+    """A Chinese character takes two columns. Indentation counts: an indented box is as much narrower."""
+    columns = sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in line)
+    too_wide = columns > MAX_COLUMNS
+    return [Fault(number, f"line {number} has {columns} columns, at most {MAX_COLUMNS}")] if too_wide else []
+
+
+def one(page: Page, language: str) -> list[Fault]:
+    """Everything that is wrong with one page by itself."""
+    checks = census(page) + front_matter(page.text, language) + headings(page) + links(page)
+    checks += captions(page, language) + terms.faults(page.text) + wide_code(page)
+    return sorted(checks, key=lambda fault: fault.line)
+
+
+# --- Both languages -----------------------------------------------------------------------------------------
+
+
+def same_files(english: Path, chinese: Path) -> list[str]:
+    """Pages and labs that one language has and the other has not."""
+    names = {
+        book: {path.relative_to(book).as_posix() for path in book.rglob("*") if path.suffix in (".md", ".py")}
+        for book in (english, chinese)
+    }
+    return [
+        f"{book.name}/{name} has no twin in {other.name}"
+        for book, other in ((english, chinese), (chinese, english))
+        for name in sorted(names[book] - names[other])
+    ]
+
+
+def same_front_matter(english: str, chinese: str) -> list[Fault]:
+    """All but title, description and the words it is looked up by is the same in both languages."""
+    ours, theirs = metadata(english), metadata(chinese)
+    return [
+        Fault(1, f"'{name}' is {theirs.get(name)!r} here and {ours.get(name)!r} on the English page")
+        for name in sorted({*ours, *theirs} - {"title", "description", "tags"})
+        if ours.get(name) != theirs.get(name)
+    ]
+
+
+def same_headings(english: Page, chinese: Page) -> list[Fault]:
+    """The same ids on the same levels in the same order."""
+    for ours, theirs in zip_longest(english.headings, chinese.headings):
+        if ours is None:
+            return [Fault(theirs.line, f"the English page has no heading #{theirs.id}")]
+        if theirs is None:
+            return [
+                Fault(1, f"the Chinese page has no heading #{ours.id} (line {ours.line} of the English one)")
+            ]
+        if (ours.level, ours.id) != (theirs.level, theirs.id):
+            message = (
+                f"{'#' * theirs.level} #{theirs.id} is {'#' * ours.level} #{ours.id} on the English page"
+            )
+            return [Fault(theirs.line, f"{message} (line {ours.line})")]
+    return []
+
+
+def same_code(english: Page, chinese: Page) -> list[Fault]:
+    """The same fences and figures in the same order, the same code but for comments and Chinese strings."""
+    kinds = [[fence.info for fence in page.fences] for page in (english, chinese)]
+    if kinds[0] != kinds[1]:
+        at = next(i for i, (a, b) in enumerate(zip_longest(*kinds)) if a != b)
+        line = chinese.fences[at].line if at < len(kinds[1]) else 1
+        there = f"line {english.fences[at].line}" if at < len(kinds[0]) else "the end"
+        return [Fault(line, f"fence number {at + 1} is not what it is on the English page ({there})")]
+    found = []
+    for ours, theirs in zip(english.fences, chinese.fences, strict=True):
+        if ours.info != "python":
+            found += _same_text(ours, theirs)
+    structure = [
+        [(len(unit.parts), unit.expected is not None, unit.expected_after) for unit in page.units]
+        for page in (english, chinese)
+    ]
+    if structure[0] != structure[1]:
+        at = next((i for i, (a, b) in enumerate(zip(*structure, strict=False)) if a != b), -1)
+        message = "this block is continued, or shows its output, otherwise than on the English page"
+        return [*found, Fault(chinese.units[at].line, f"{message} (line {english.units[at].line})")]
+    for one_of_ours, one_of_theirs in zip(english.units, chinese.units, strict=True):
+        found += _same_unit(one_of_ours, one_of_theirs)
+    return found
+
+
+def _same_unit(english: Unit, chinese: Unit) -> list[Fault]:
+    found = []
+    for ours, theirs in zip(english.parts, chinese.parts, strict=True):
+        found += _same_figure(ours, theirs)
+    if chinese.info == "python":
+        try:
+            trees = ast.parse(english.code), ast.parse(chinese.code)
+        except SyntaxError:
+            if english.code != chinese.code:
+                found.append(
+                    Fault(chinese.line, "the code is not that of the English page, and is no Python")
+                )
+            return found
+        if (difference := _difference(*trees)) is not None:
+            line, message = difference
+            where = f" (line {english.line} of the English page)"
+            found.append(Fault(chinese.page_line(line) if line else chinese.line, message + where))
+    return found
+
+
+def _same_figure(english: Part, chinese: Part) -> list[Fault]:
+    ours, theirs = english.figure, chinese.figure
+    if (ours is None) != (theirs is None):
+        return [Fault(chinese.fence.line, "only one of the two languages has a figure here")]
+    if ours and theirs and bool(ours.description) != bool(theirs.description):
+        return [Fault(theirs.line, "only one of the two languages describes this figure")]
+    return []
+
+
+def _difference(english: ast.AST, chinese: ast.AST, line: int = 0) -> tuple[int, str] | None:
+    """The first place where two trees differ by more than a Chinese string, or None."""
+    line = getattr(chinese, "lineno", line)
+    if type(english) is not type(chinese):
+        return line, "the code differs from the English page"
+    if isinstance(english, ast.Constant) and isinstance(chinese, ast.Constant):
+        return None if _same_constant(english.value, chinese.value) else (line, _unequal(english, chinese))
+    if isinstance(english, ast.JoinedStr) and isinstance(chinese, ast.JoinedStr):
+        return _difference_of_f_strings(english, chinese, line)
+    for (name, ours), (_, theirs) in zip(ast.iter_fields(english), ast.iter_fields(chinese), strict=True):
+        if isinstance(english, ast.Call) and name == "keywords":
+            # lang="zh" may stand where the English page leaves out the default
+            ours, theirs = _without_language(ours, "en"), _without_language(theirs, "zh")
+        pairs = zip_longest(*(value if isinstance(value, list) else [value] for value in (ours, theirs)))
+        for one_of_ours, one_of_theirs in pairs:
+            if isinstance(one_of_ours, ast.AST) and isinstance(one_of_theirs, ast.AST):
+                if (found := _difference(one_of_ours, one_of_theirs, line)) is not None:
+                    return found
+            elif one_of_ours != one_of_theirs:
+                at = getattr(one_of_theirs, "lineno", line)
+                return (
+                    at,
+                    f"the code differs from the English page: {_show(one_of_ours)}, {_show(one_of_theirs)}",
+                )
+    return None
+
+
+def _without_language(keywords: list[ast.keyword], language: str) -> list[ast.keyword]:
+    return [
+        keyword
+        for keyword in keywords
+        if not (
+            keyword.arg == "lang"
+            and isinstance(keyword.value, ast.Constant)
+            and keyword.value.value == language
+        )
+    ]
+
+
+def _same_constant(english: object, chinese: object) -> bool:
+    if isinstance(english, str) and isinstance(chinese, str):
+        return english == chinese or bool(CHINESE.search(chinese)) or (english, chinese) == LANGUAGES
+    return type(english) is type(chinese) and repr(english) == repr(chinese)
+
+
+def _difference_of_f_strings(
+    english: ast.JoinedStr, chinese: ast.JoinedStr, line: int
+) -> tuple[int, str] | None:
+    """Chinese may put the values in another order; they must be the same values, in the same formats."""
+    words = [
+        "".join(str(value.value) for value in string.values if isinstance(value, ast.Constant))
+        for string in (english, chinese)
+    ]
+    values = [
+        Counter(ast.dump(value) for value in string.values if isinstance(value, ast.FormattedValue))
+        for string in (english, chinese)
+    ]
+    if values[0] == values[1] and (CHINESE.search(words[1]) or ast.dump(english) == ast.dump(chinese)):
+        return None
+    return line, _unequal(english, chinese)
+
+
+def _unequal(english: ast.AST, chinese: ast.AST) -> str:
+    return f"the code differs from the English page: {_show(english)}, {_show(chinese)}"
+
+
+def _show(value: object) -> str:
+    return ast.unparse(value) if isinstance(value, ast.AST) else repr(value)
+
+
+def _same_text(english: Fence, chinese: Fence) -> list[Fault]:
+    """Output may differ in lines with Chinese, but not in numbers; commands may differ in comments."""
+    pairs = zip_longest(english.code.splitlines(), chinese.code.splitlines())
+    for number, (ours, theirs) in enumerate(pairs, start=1):
+        if ours is None or theirs is None:
+            return [Fault(chinese.line, "this text has another number of lines than on the English page")]
+        if chinese.info != "text":
+            ours, theirs = (re.sub(r"(^|\s)#\s.*", "", text) for text in (ours, theirs))
+        numbers = [sorted(re.findall(_NUMBER, text)) for text in (ours, theirs)]
+        if ours.split() != theirs.split() and (not CHINESE.search(theirs) or numbers[0] != numbers[1]):
+            return [Fault(chinese.line + number, f"the English page says '{ours.strip()}' here")]
+    return []
+
+
+def same_formulas(english: Page, chinese: Page) -> list[Fault]:
+    """Display formulas in the same order; under each heading the same inline formulas, in whatever order.
+
+    A sentence in Chinese names things in its own order, so inline formulas are compared as a collection. What
+    stands in \\text{...} may differ.
+    """
+    ours, theirs = (
+        [(formula.line, _normal(formula.tex)) for formula in page.formulas if formula.display]
+        for page in (english, chinese)
+    )
+    for one_of_ours, one_of_theirs in zip_longest(ours, theirs):
+        if one_of_ours is None or one_of_theirs is None or one_of_ours[1] != one_of_theirs[1]:
+            line = one_of_theirs[0] if one_of_theirs else 1
+            there = f"$${one_of_ours[1]}$$ in line {one_of_ours[0]}" if one_of_ours else "no such formula"
+            return [Fault(line, f"the English page has {there}")]
+    found = []
+    for (_, in_english), (line, in_chinese) in zip(_sections(english), _sections(chinese), strict=False):
+        for tex, count in (in_english - in_chinese).items():
+            found.append(Fault(line, f"this section has {count} fewer ${tex}$ than on the English page"))
+        for tex, count in (in_chinese - in_english).items():
+            found.append(Fault(line, f"this section has {count} more ${tex}$ than on the English page"))
+    return found
+
+
+def _sections(page: Page) -> Iterator[tuple[int, Counter[str]]]:
+    starts = [1, *(heading.line for heading in page.headings)]
+    for start, end in zip_longest(starts, starts[1:], fillvalue=sys.maxsize):
+        yield (
+            start,
+            Counter(_normal(f.tex) for f in page.formulas if not f.display and start <= f.line < end),
+        )
+
+
+def _normal(tex: str) -> str:
+    tex = re.sub(r"\\text\s*\{[^{}]*\}", r"\\text{}", tex)
+    return re.sub(r"\s+", " ", tex).strip()
+
+
+def both(english: Page, chinese: Page) -> list[Fault]:
+    """Everything that two pages in two languages do not agree about."""
+    found = same_front_matter(english.text, chinese.text)
+    found += same_headings(english, chinese) + same_code(english, chinese)
+    return sorted(found + same_formulas(english, chinese), key=lambda fault: fault.line)
+
+
+# --- All pages ----------------------------------------------------------------------------------------------
+
+
+def chapters(docs: Path = ROOT / "docs") -> dict[str, dict[str, Page]]:
+    """The pages of the books, by language and name: chapters()["zh"]["order.md"]."""
+    return {
+        language: {
+            path.relative_to(docs / language).as_posix(): read(path)
+            for path in sorted((docs / language).rglob("*.md"))
+        }
+        for language in LANGUAGES
+    }
+
+
+def labs(docs: Path = ROOT / "docs") -> list[Path]:
+    """The labs of both books."""
+    return [path for language in LANGUAGES for path in sorted((docs / language / "labs").glob("*.py"))]
+
+
+def everything(books: Mapping[str, Mapping[str, Page]]) -> list[str]:
+    """The faults of all pages, a line each: page, line, what is wrong."""
+    found = []
+    for language, book in books.items():
+        for name, page in book.items():
+            found += [
+                f"docs/{language}/{name}:{fault.line}: {fault.message}" for fault in one(page, language)
+            ]
+    for name, page in books["en"].items():
+        if name in books["zh"]:
+            found += [
+                f"docs/zh/{name}:{fault.line}: {fault.message}" for fault in both(page, books["zh"][name])
+            ]
+    return found
+
+
+def main(names: list[str]) -> int:
+    books = {
+        language: {
+            name: page for name, page in book.items() if not names or name.removesuffix(".md") in names
+        }
+        for language, book in chapters().items()
+    }
+    faults = everything(books)
+    if not names:
+        faults += [f"README.md:{fault.line}: {fault.message}" for fault in census(read(ROOT / "README.md"))]
+        for path in labs():
+            wide = wide_cells(path.read_text(encoding="utf-8"))
+            faults += [f"{path.relative_to(ROOT).as_posix()}:{fault.line}: {fault.message}" for fault in wide]
+        faults += same_files(ROOT / "docs" / "en", ROOT / "docs" / "zh")
+    print(*faults, sep="\n")
+    return bool(faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,294 @@
+"""The zip and the PDFs, made once from the built site; each check finds what is planted for it."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import browsing
+import papercheck
+import pytest
+import sitecheck
+from browsing import Browser, Visit
+from offline import archive as offline
+from offline import paper
+from pypdf import PdfReader, PdfWriter
+from pypdf.annotations import Link
+from pypdf.generic import DictionaryObject, NameObject, StreamObject, TextStringObject
+
+TITLES = {"en": "Positional Encoding", "zh": "位置编码"}
+# What stands at the beginning of the first chapter.
+PHRASES = {
+    "en": [
+        "Why order is invisible",
+        "Chapter 1 of",
+        "Give both sentences to a Transformer that has no positional encoding. What comes out?",
+    ],
+    "zh": ["为什么看不见顺序", "第 1 章，共", "注意力"],
+}
+
+
+@pytest.fixture(scope="session", params=sitecheck.BOOKS)
+def language(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(scope="session")
+def book(offline_books: Path, language: str) -> PdfReader:
+    return PdfReader(offline_books / f"posenc-{language}.pdf")
+
+
+# --- The PDFs -----------------------------------------------------------------------------------------------
+
+
+def test_bookmarks_are_the_headings(book: PdfReader, site: Path, language: str) -> None:
+    wanted = papercheck.headings(site, language)
+    assert len(wanted) > 100
+    assert papercheck.bookmarks(book, wanted) == []
+    assert papercheck.unnumbered(book, wanted) == []
+
+
+def test_links_stay_in_the_book(book: PdfReader) -> None:
+    assert papercheck.links(book) == []
+
+
+def test_text_can_be_found(book: PdfReader, language: str) -> None:
+    assert papercheck.radicals(book) == []
+    chapter = [mark for level, mark in papercheck.outline(book.outline) if level == 1][2]
+    first = book.get_destination_page_number(chapter) or 0
+    assert papercheck.lost(book, [first, first + 1], PHRASES[language]) == []
+
+
+def test_it_brings_its_fonts(book: PdfReader) -> None:
+    names = {str(font.get("/BaseFont")) for font in papercheck.fonts(book)}
+    assert any("STIXTwoMath" in name for name in names)
+    assert papercheck.unembedded(book) == []
+
+
+def test_pages(book: PdfReader, language: str, site: Path) -> None:
+    assert papercheck.blank(book) == []
+    assert papercheck.form(book, language, TITLES[language]) == []
+    chapters = len(paper.order(site / language))
+    assert 5 * chapters < len(book.pages) < 40 * chapters
+
+
+def test_each_check_finds_a_fault(book: PdfReader, language: str, site: Path) -> None:
+    wanted = papercheck.headings(site, language)
+    assert papercheck.bookmarks(book, wanted[:-1]) != []
+    assert papercheck.bookmarks(book, [wanted[1], wanted[0], *wanted[2:]]) != []
+    assert papercheck.lost(book, [0], ["no such words"]) == ["no such words"]
+    assert papercheck.form(book, "fr", "Livre") == [
+        f"the language is {language}",
+        f"the title is {TITLES[language]}",
+    ]
+
+
+def pdf(change: Callable[[PdfWriter], None]) -> PdfReader:
+    """A PDF of one page, with something done to it."""
+    writer = PdfWriter()
+    writer.add_blank_page(595, 842)
+    change(writer)
+    return reread(writer)
+
+
+def reread(writer: PdfWriter) -> PdfReader:
+    file = io.BytesIO()
+    writer.write(file)
+    return PdfReader(file)
+
+
+def with_font(writer: PdfWriter) -> None:
+    table = StreamObject()
+    table.set_data(b"1 beginbfchar\n<05> <2F12>\nendbfchar")
+    made = DictionaryObject(
+        {
+            NameObject("/Type"): NameObject("/Font"),
+            NameObject("/Subtype"): NameObject("/TrueType"),
+            NameObject("/BaseFont"): NameObject("/Times"),
+            NameObject("/ToUnicode"): writer._add_object(table),
+        }
+    )
+    fonts = DictionaryObject({NameObject("/F1"): writer._add_object(made)})
+    writer.pages[0][NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+
+
+def with_link(**target: str) -> Callable[[PdfWriter], None]:
+    def add(writer: PdfWriter) -> None:
+        annotation = Link(rect=(0, 0, 9, 9), url=target.get("url", "https://example.org"))
+        if "dest" in target:
+            del annotation[NameObject("/A")]
+            annotation[NameObject("/Dest")] = TextStringObject(target["dest"])
+        writer.add_annotation(0, annotation)
+
+    return add
+
+
+def test_faults_of_a_pdf_are_found() -> None:
+    empty = pdf(lambda writer: None)
+    assert papercheck.blank(empty) == ["page 1 is blank"]
+    assert "no tags" in papercheck.form(empty, "en", "")
+    assert papercheck.links(empty) == ["no link stays in the book"]
+    assert "is no A4" in papercheck.form(pdf(lambda writer: writer.pages[0].scale_by(0.5)), "en", "")[0]
+    assert papercheck.unembedded(pdf(with_font)) == ["/Times"]
+    assert papercheck.radicals(pdf(with_font)) == ["⼒"]
+    assert "page 1: nothing at order.none" in papercheck.links(pdf(with_link(dest="order.none")))
+    assert "page 1: a link to file:///book/en/order.html" in papercheck.links(
+        pdf(with_link(url="file:///book/en/order.html"))
+    )
+
+
+def test_radicals_become_characters() -> None:
+    table = (
+        "2 beginbfchar\n<05> <2F12>\n<06> <2EC5>\nendbfchar\n1 beginbfrange\n<10> <12> <2EFF>\nendbfrange\n"
+    )
+    assert paper.characters(table) == (
+        "2 beginbfchar\n<05> <529B>\n<06> <89C1>\nendbfchar\n"
+        "3 beginbfchar\n<10> <2EFF>\n<11> <4E00>\n<12> <4E28>\nendbfchar\n"
+    )
+    fine = "1 beginbfchar\n<05> <D835DC00>\nendbfchar\n1 beginbfrange\n<39> <3B> <4E09>\nendbfrange\n"
+    assert paper.characters(fine) == fine
+
+
+# --- A small book, to see what becomes of each thing --------------------------------------------------------
+
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8">
+<meta name="description" content="About."><meta property="og:site_name" content="A & B">
+<link rel="stylesheet" href="{styles}"><link rel="stylesheet" href="{own}">
+</head><body dir="ltr"><nav class="md-nav--primary"><a class="md-nav__link" href="index.html">Home</a>
+<a class="md-nav__link" href="#up">Up</a><a class="md-nav__link" href="two.html">Two</a></nav>
+<article class="md-content__inner md-typeset">{text}</article></body></html>"""
+TWO = """<h1 id="two">Two<a class="headerlink" href="#two">#</a></h1><p>See <a href="index.html#up">above</a>,
+<a href="two.py">a file</a> and <a href="#below">below</a>.</p>
+<div class="language-python highlight"><pre><span></span><code>print("CODE" * 10_000)</code></pre></div>
+<div class="output"><div class="highlight"><pre><code>OUTPUT</code></pre></div></div>
+<details><summary>QUESTION</summary><p>ANSWER</p></details>
+<div class="tabbed-set tabbed-alternate">
+<input checked name="t" type="radio" id="t1"><input name="t" type="radio" id="t2">
+<div class="tabbed-labels"><label for="t1">TAB1</label><label for="t2">TAB2</label></div>
+<div class="tabbed-content"><div class="tabbed-block"><p>FIRST</p></div>
+<div class="tabbed-block"><p>SECOND</p></div></div></div>
+<h2 id="below">Below</h2><p>End.</p>{more}"""
+
+
+@pytest.fixture
+def small(site: Path, tmp_path: Path) -> Callable[[str], Path]:
+    def written(more: str = "") -> Path:
+        styles = next(site.glob("assets/stylesheets/main.*.css")).as_uri()
+        own = (Path(paper.__file__).parents[2] / "theme" / "book.css").as_uri()
+        pages = {
+            "index": '<h1 id="home">One</h1><h2 id="up">Up</h2><p>Text.</p>',
+            "two": TWO.format(more=more),
+        }
+        (tmp_path / "en").mkdir(exist_ok=True)
+        for name, text in pages.items():
+            page = PAGE.format(styles=styles, own=own, text=text)
+            (tmp_path / "en" / f"{name}.html").write_text(page, encoding="utf-8")
+        return tmp_path
+
+    return written
+
+
+def test_everything_is_unfolded_and_links_lead_on(browser: Browser, small: Callable[[str], Path]) -> None:
+    book = PdfReader(io.BytesIO(paper.printed(browser, small(""), "en")))
+    assert [page.extract_text().count("About.") for page in book.pages[:1]] == [1]
+    words = ["QUESTION", "ANSWER", "TAB1", "TAB2", "FIRST", "SECOND", "CODE", "OUTPUT"]
+    assert papercheck.lost(book, [3], words) == []
+    wanted = [(1, "One"), (2, "Up"), (1, "Two"), (2, "Below")]
+    assert papercheck.bookmarks(book, wanted) == []
+    assert papercheck.unnumbered(book, wanted) == []
+    assert papercheck.unnumbered(book, [*wanted, (2, "More")]) == ["4 of 5 are there"]
+    shuffled = PdfWriter(book)
+    shuffled.insert_page(shuffled.pages[0], 1)
+    assert "page 5 is not given" in papercheck.unnumbered(reread(shuffled), wanted)
+    assert papercheck.links(book) == []
+    assert {str(note.get_object()["/Dest"]) for note in book.pages[3].annotations or []} == {
+        "/index.up",
+        "/two.below",
+    }
+    assert papercheck.form(book, "en", "A & B") == []
+
+
+def test_code_is_wrapped_and_never_cut(browser: Browser, small: Callable[[str], Path]) -> None:
+    code = "x" * 300 + "END"
+    book = PdfReader(io.BytesIO(paper.printed(browser, small(f"<pre><code>{code}</code></pre>"), "en")))
+    where: list[float] = []
+
+    def see(text: str, _: object, matrix: list[float], *rest: object) -> None:
+        where.extend([matrix[4]] * ("END" in text))
+
+    book.pages[3].extract_text(visitor_text=see)
+    assert papercheck.lost(book, [3], [code]) == []
+    assert where
+    assert max(where) < papercheck.A4[0]
+
+
+def test_a_lost_picture_stops_the_book(browser: Browser, small: Callable[[str], Path]) -> None:
+    with pytest.raises(ValueError, match=r"the en book lacks file:///.*/none\.png"):
+        paper.printed(browser, small('<img alt="" src="none.png">'), "en")
+
+
+def test_no_site_is_said(browser: Browser, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is no book of a built site"):
+        offline.make(browser, tmp_path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+# --- The zip ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def folder(offline_books: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The zip, unpacked."""
+    place = tmp_path_factory.mktemp("unpacked")
+    with zipfile.ZipFile(offline_books / "posenc-book.zip") as packed:
+        packed.extractall(place)
+    assert [path.name for path in place.iterdir()] == ["posenc-book"]
+    return place / "posenc-book"
+
+
+def test_the_folder_is_whole(folder: Path) -> None:
+    assert papercheck.unpacked(folder) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["index.html?stay", "en/index.html", "zh/rotary.html", "en/labs/waveforms.html"]
+)
+def test_the_folder_opens_from_disk(browser: Browser, folder: Path, name: str) -> None:
+    assert opened(browser, folder, name) == []
+
+
+def opened(browser: Browser, folder: Path, name: str) -> list[str]:
+    """What a page from disk lacks or complains of."""
+    file, _, query = name.partition("?")
+    page = browser.new_page()
+    visit = Visit((folder / file).as_uri() + (f"?{query}" if query else ""))
+    browsing.watch(page, visit)
+    try:
+        page.goto(visit.url)
+        page.wait_for_load_state("networkidle")
+    finally:
+        page.close()
+    return visit.elsewhere + visit.failed + visit.console
+
+
+def test_faults_of_a_folder_are_found(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en" / "sitemap.xml").touch()
+    text = '<link rel="icon" href="data:,"><img src="none.png"><a href="zh/none.html">a</a>'
+    (tmp_path / "index.html").write_text(text)
+    faults = papercheck.unpacked(tmp_path)
+    assert {"en/sitemap.xml is for a server", "no zh/index.html"} <= set(faults)
+    assert "index.html: zh/none.html: no such file" in faults
+    assert any("none.png" in fault for fault in opened(browser, tmp_path, "index.html"))
+
+
+def test_the_same_site_gives_the_same_zip(site: Path, offline_books: Path, tmp_path: Path) -> None:
+    offline.archive(site, tmp_path / "again.zip")
+    again = (tmp_path / "again.zip").read_bytes()
+    assert again == (offline_books / "posenc-book.zip").read_bytes()
+    names = zipfile.ZipFile(io.BytesIO(again)).namelist()
+    assert names == sorted(names)
+    assert not any(re.search(r"\.\.|^/|\\", name) for name in names)

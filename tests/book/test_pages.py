@@ -1,0 +1,487 @@
+"""The pages: every block is run and shows its output, both languages say the same; each check can fail."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+from book import page as pages
+from book import unread
+from book.cache import ROOT
+from check import pages as checks
+from hypothesis import given
+from hypothesis import strategies as st
+from pytest_codeblocks import extract_from_buffer, extract_from_file
+
+BOOKS = checks.chapters()
+PAGES = [(language, name) for language, book in BOOKS.items() for name in book]
+PAIRS = sorted(set(BOOKS["en"]) & set(BOOKS["zh"]))
+README = pages.read(ROOT / "README.md")
+
+F = "```"
+OUTPUT = "<!--pytest-codeblocks:expected-output-->"
+
+
+def page(*lines: str) -> pages.Page:
+    return pages.parse("\n".join([*lines, ""]))
+
+
+def said(faults: list[pages.Fault]) -> str:
+    return "\n".join(f"{fault.line}: {fault.message}" for fault in faults)
+
+
+def none(path: str, faults: list[pages.Fault]) -> None:
+    """Fails with one line a fault."""
+    if faults:
+        pytest.fail("\n".join(f"{path}:{line}" for line in said(faults).split("\n")), pytrace=False)
+
+
+def block(*lines: str, info: str = "python") -> list[str]:
+    return [f"{F}{info}", *lines, F, ""]
+
+
+# --- The book -----------------------------------------------------------------------------------------------
+
+
+def test_both_books_have_the_same_files() -> None:
+    assert not checks.same_files(ROOT / "docs" / "en", ROOT / "docs" / "zh")
+
+
+@pytest.mark.parametrize(("language", "name"), PAGES)
+def test_page(language: str, name: str) -> None:
+    none(f"docs/{language}/{name}", checks.one(BOOKS[language][name], language))
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_languages_agree(name: str) -> None:
+    none(f"docs/zh/{name}", checks.both(BOOKS["en"][name], BOOKS["zh"][name]))
+
+
+@pytest.mark.parametrize("path", checks.labs(), ids=lambda path: path.relative_to(ROOT / "docs").as_posix())
+def test_code_of_a_lab_fits_its_box(path: Path) -> None:
+    none(path.relative_to(ROOT).as_posix(), checks.wide_cells(path.read_text(encoding="utf-8")))
+
+
+def test_readme() -> None:
+    none("README.md", checks.census(README) + checks.links(README))
+
+
+@pytest.mark.parametrize("path", [*(BOOKS[lang][name].path for lang, name in PAGES), README.path], ids=str)
+def test_pytest_codeblocks_collects_every_python_fence(path: Path) -> None:
+    collected = [item for item in extract_from_file(path) if item.syntax in ("python", "sh", "bash")]
+    continued = sum(len(unit.parts) - 1 for unit in pages.read(path).blocks)
+    fences, _ = unread.python_fences(path.read_text(encoding="utf-8"))
+    assert len(collected) + continued == len(fences)
+
+
+# --- The reader reads as pytest-codeblocks does ------------------------------------------------------------
+
+
+def test_a_whole_page() -> None:
+    text = page(
+        "---",
+        'title: "A title: with a colon"',
+        "description: What it is about",
+        "---",
+        "",
+        "# Title {#top}",
+        "",
+        "A formula $a_1 + b$ costs \\$5, `$x$` is code, [a link](naive.md#one-hot).",
+        "",
+        "$$",
+        "\\frac{a}{b}",
+        "$$",
+        "",
+        '??? question "Folded"',
+        "",
+        "    ```python",
+        "    if True:",
+        "        print(1)",
+        "    ```",
+        "",
+        "    <!--pytest-codeblocks:expected-output-->",
+        "",
+        "    ```text",
+        "    1",
+        "    ```",
+        "",
+        "    <!-- figure: a line -->",
+        "    <!-- description: it rises -->",
+        "",
+        "<!--pytest-codeblocks:cont-->",
+        "```python",
+        "x = 2",
+        "```",
+    )
+    assert text.meta == {"title": "A title: with a colon", "description": "What it is about"}
+    assert [(h.line, h.level, h.text, h.id) for h in text.headings] == [(6, 1, "Title", "top")]
+    assert [(f.line, f.tex, f.display) for f in text.formulas] == [
+        (8, "a_1 + b", False),
+        (10, "\\frac{a}{b}", True),
+    ]
+    assert [(link.line, link.target) for link in text.links] == [(8, "naive.md#one-hot")]
+    (unit,) = text.units
+    assert [part.code for part in unit.parts] == ["if True:\n    print(1)\n", "x = 2\n"]
+    assert unit.expected == "1\n"
+    assert unit.parts[0].figure == pages.Figure(27, "    ", "a line", "it rises")
+    assert [unit.page_line(line) for line in (1, 2, 3)] == [17, 18, 32]
+    assert text.directives == [21, 27, 28, 30]
+    assert not said(checks.census(text))
+
+
+LINES = [
+    "```python",
+    "```python ",
+    "    ```python",
+    "````python",
+    "```",
+    "````",
+    "    ```",
+    "```text",
+    "``` python",
+    "~~~python",
+    "print(1)",
+    "    indented",
+    "",
+    "text",
+    "<!--pytest-codeblocks:cont-->",
+    "<!--pytest-codeblocks:expected-output-->",
+    "<!--  - pytest-codeblocks:expected-output-ignore-whitespace -->",
+    "<!--pytest.mark.skip-->",
+    "<!-- figure: caption -->",
+    "---",
+]
+
+
+@given(st.lists(st.sampled_from(LINES), max_size=14))
+def test_units_are_those_of_pytest_codeblocks(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    read = pages.parse(text)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            theirs = extract_from_buffer(io.StringIO(text))
+    except RuntimeError:
+        assert read.faults, "pytest-codeblocks refuses this page, so the reader has something to say"
+        return
+    assert [(u.code, u.line, u.info, u.expected, u.ignore_whitespace, u.marks) for u in read.units] == [
+        (b.code, b.lineno, b.syntax, b.expected_output, b.expected_output_ignore_whitespace, b.marks)
+        for b in theirs
+    ]
+
+
+# --- Each check can fail -----------------------------------------------------------------------------------
+
+SILENT = {
+    '```python title="a.py"': "title",
+    '```python linenums="1"': "linenums",
+    "```py": "`py`",
+    "```Python": "`Python`",
+    "``` python": "` python`",
+    "```{.python}": "{.python}",
+    "``` { .python .annotate }": ".annotate",
+    "```python3": "python3",
+    "```pycon": "pycon",
+    "```ipython": "ipython",
+    "~~~python": "~~~",
+    "> ```python": "quotation",
+    "- ```python": "list item",
+    "1. ```python": "list item",
+}
+
+
+@pytest.mark.parametrize(("opening", "reason"), SILENT.items())
+def test_census_sees_a_fence_that_is_skipped(opening: str, reason: str) -> None:
+    bad = page("Text.", "", opening, "print(1)", "~~~" if "~" in opening else "```", "")
+    try:
+        assert not any(item.syntax == "python" for item in extract_from_buffer(io.StringIO(bad.text)))
+    except RuntimeError:  # it took the closing line for an opening one
+        assert opening[0] in ">-1~"
+    assert reason in said(checks.census(bad))
+    assert checks.census(bad)[0].line == 3
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "reason"),
+    [
+        (["Text:", "", "    import posenc"], 3, "indented code"),
+        (["Text:", "", "    print(posenc.one_hot_encoding(3))"], 3, "indented code"),
+        ([">>> import posenc"], 1, "prompt"),
+        (block("import posenc", info=""), 1, "Python in a fence"),
+        (block("x = 1", "import posenc", info="text"), 1, "Python in a fence"),
+        (block(">>> 1 + 1", "2", info="text"), 1, "Python in a fence"),
+        (['--8<-- "code.py"'], 1, "--8<--"),
+        (['<pre class="python">print(1)</pre>'], 1, "HTML"),
+        ([*block("ls", info="console"), "<!--pytest-codeblocks:cont-->", *block("print(1)")], 5, "lost"),
+        ([*block("x = 1"), "<!--pytest-codeblocks:cont-->", *block("1", info="text")], 6, "appends"),
+        ([*block("x = 1"), "<!--pytest-codeblocks:cont-->", "Text.", *block("x")], 6, "something else"),
+        (["```python", "x = 1", "```python"], 3, "lost"),
+        (["```python", "x = 1"], 1, "never closed"),
+        (["<!--pytest-codeblocks:skipfile-->", *block("x = 1")], 1, "skipfile"),
+        (["<!--pytest.mark.skip-->", *block("x = 1")], 1, "every block of a page is run"),
+        (["<!--pytest-codeblocks:importorskip(torch)-->", *block("x = 1")], 1, "importorskip"),
+        (["<!--pytest-codeblocks:cont-->", *block("x = 1")], 1, "no block before"),
+        (
+            [*block("x"), "Text.", OUTPUT, *block("1", info="text")],
+            6,
+            "dir",
+        ),
+        ([*block("x"), OUTPUT, *block("1", info="")], 6, "```text"),
+        ([*block("x"), OUTPUT], 5, "followed by no fence"),
+        (["<!-- figure: nothing drew it -->"], 1, "directly follows its block"),
+        ([*block("x"), "Text.", "", "<!-- figure: too late -->"], 7, "directly follows its block"),
+        ([*block("x"), "<!-- figure: a -->", "<!-- figure: b -->"], 6, "second figure"),
+        ([*block("x"), "<!-- figure: -->"], 5, "has a caption"),
+        ([*block("x"), "<!-- figure: over", "two lines -->"], 5, "one line"),
+        (["<!-- description: of what? -->"], 1, "follows its figure"),
+        (["This costs $5."], 1, r"(write \$)"),
+    ],
+)
+def test_census_sees_what_is_not_as_it_seems(lines: list[str], line: int, reason: str) -> None:
+    assert reason in said([fault for fault in checks.census(page(*lines)) if fault.line == line])
+
+
+GOOD = {
+    "en": page(
+        "---",
+        "title: A",
+        "description: B",
+        "---",
+        "# A {#a}",
+        "",
+        "## One {#one}",
+        "",
+        "The width $d$ of $x$ is $d$.",
+        "",
+        "$$ y = \\text{if } x $$",
+        "",
+        *block("# a comment", 'print("sum", 3)', 'plot(f"{a} of {b}", label="sine", lang="en")'),
+        "<!--pytest-codeblocks:expected-output-->",
+        "",
+        *block("sum 3", info="text"),
+        "<!-- figure: a sine -->",
+        "",
+        *block("$ pip install posenc  # from PyPI", info="console"),
+    ),
+    "zh": page(
+        "---",
+        "title: 甲",
+        "description: 乙",
+        "---",
+        "# 甲 {#a}",
+        "",
+        "## 一 {#one}",
+        "",
+        "$x$ 的宽度是 $d$ , $d$ 是偶数。",
+        "",
+        "$$ y = \\text{若 } x $$",
+        "",
+        *block("# 注释", 'print("和", 3)', 'plot(f"{b} 中的 {a}", label="正弦", lang="zh")'),
+        "<!--pytest-codeblocks:expected-output-->",
+        "",
+        *block("和 3", info="text"),
+        "<!-- figure: 一条正弦 -->",
+        "",
+        *block("$ pip install posenc  # 从 PyPI 安装", info="console"),
+    ),
+}
+
+
+def test_good_pages_pass() -> None:
+    assert not said(checks.one(GOOD["en"], "en") + checks.one(GOOD["zh"], "zh"))
+    assert not said(checks.both(GOOD["en"], GOOD["zh"]))
+
+
+def broken(language: str, old: str, new: str) -> pages.Page:
+    text = GOOD[language].text
+    assert old in text
+    return pages.parse(text.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("language", "old", "new", "line", "reason"),
+    [
+        ("en", "title: A\n", "", 1, "no title"),
+        ("en", "description: B", "description:", 1, "no description"),
+        ("en", "## One {#one}", "## One", 7, "has no id"),
+        ("en", "## One {#one}", "## One {#One}", 7, "lower-case"),
+        ("en", "## One {#one}", "## One {#a}", 7, "used in line 5"),
+        ("en", "## One {#one}", "### One {#one}", 7, "level 3 under one of level 1"),
+        ("en", "## One {#one}", "# One {#one}", 5, "only # heading"),
+        ("en", "## One {#one}", "One\n---", 7, "has no id"),
+        ("en", "figure: a sine", "figure: 一条正弦", 25, "language of the page"),
+        ("zh", "figure: 一条正弦", "figure: a sine", 25, "language of the page"),
+        ("zh", "figure: 一条正弦", "figure: 正弦 $x$", 25, "plain text"),
+        ("en", "The width", "[The width](nowhere.md)", 9, "leads nowhere"),
+        ("en", "The width", "[The width](#two)", 9, "not there"),
+        ("en", "The width", "[The width](/en/order.html)", 9, "not relative"),
+        ("zh", "的宽度", "的代币", 9, "词元"),
+        ("en", "# a comment", "#" * 85, 14, "line 14 has 85 columns, at most 84"),
+        ("zh", "# 注释", "# " + "宽" * 42, 14, "line 14 has 86 columns, at most 84"),
+        ("en", "# from PyPI", "# " + "x" * 85, 28, "line 28 has 109 columns, at most 84"),
+    ],
+)
+def test_page_checks_fail(language: str, old: str, new: str, line: int, reason: str) -> None:
+    faults = checks.one(broken(language, old, new), language)
+    assert reason in said([fault for fault in faults if fault.line == line])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "reason"),
+    [
+        ("{#one}", "{#two}", 7, "## #one on the English page"),
+        ("## 一", "### 一", 7, "## #one on the English page"),
+        ("## 一 {#one}", "", 1, "no heading #one"),
+        ("$$ y", "$$ z", 11, "y = "),
+        ("$d$ 是偶数", "它是偶数", 7, "1 fewer $d$"),
+        ("$d$ 是偶数", "$e$ 是偶数", 7, "1 more $e$"),
+        ('print("和", 3)', 'print("和", 4)', 15, "3, 4"),
+        ('print("和", 3)', 'print("total", 3)', 15, "'sum', 'total'"),
+        ('print("和", 3)', 'print("和")', 15, "3, None"),
+        ('print("和", 3)', 'print("和", 3.0)', 15, "3, 3.0"),
+        ('print("和", 3)', 'print("和", 3)\nx = 1', 16, "differs"),
+        ("{b} 中的 {a}", "{b} 中的 {b}", 16, "differs"),
+        ('label="正弦"', 'title="正弦"', 16, "'label', 'title'"),
+        ("和 3\n", "和 4\n", 22, "sum 3"),
+        ("和 3\n", "total 3\n", 22, "sum 3"),
+        ("<!-- figure: 一条正弦 -->", "", 13, "only one of the two languages has a figure"),
+        ("-->\n\n```console", "-->\n<!-- description: 说明 -->\n\n```console", 25, "describes"),
+        ("pip install posenc", "pip install posenc[plot]", 28, "pip install posenc"),
+        ("```console\n", "```text\n", 27, "fence number 3"),
+    ],
+)
+def test_language_checks_fail(old: str, new: str, line: int, reason: str) -> None:
+    faults = checks.both(GOOD["en"], broken("zh", old, new))
+    assert reason in said([fault for fault in faults if fault.line == line]), said(faults)
+
+
+def test_only_code_has_to_fit_its_box() -> None:
+    widest, wide = "x" * 84, "x" * 85
+    assert not checks.wide_code(page(wide, *block(widest), "", *block(wide, info="text")))
+    indented = page('??? question "Why?"', "", *(f"    {line}" for line in block(widest)))
+    assert said(checks.wide_code(indented)) == "4: line 4 has 88 columns, at most 84"
+    lab = f"# {wide}\n\n# %% [markdown]\n# {wide}\n\n# %%\n{widest}\n# {'宽' * 41}\n"
+    assert not checks.wide_cells(lab)
+    bad = f"{lab}{wide}\n# {'宽' * 42}\n\n# %% [markdown]\n# {wide}\n"
+    assert said(checks.wide_cells(bad)) == (
+        "9: line 9 has 85 columns, at most 84\n10: line 10 has 86 columns, at most 84"
+    )
+
+
+def test_continued_and_printing_blocks_agree() -> None:
+    first = [*block("x = 1"), "<!--pytest-codeblocks:cont-->", *block("print(x)")]
+    second = [*block("x = 1"), *block("print(x)")]
+    assert said(checks.same_code(page(*first), page(*second))).startswith("1: this block is continued")
+    shown = [OUTPUT, *block("1", info="text")]
+    other = ["", *block("1", info="text")]
+    assert said(checks.same_code(page(*second, *shown), page(*second, *other))).startswith("5: this block")
+
+
+def test_a_default_language_may_be_left_out() -> None:
+    plain, chinese = page(*block("plot(x)")), page(*block('plot(x, lang="zh")'))
+    assert not checks.same_code(plain, chinese)
+    assert checks.same_code(plain, page(*block('plot(x, lang="en")')))
+
+
+def test_a_missing_twin_is_named(tmp_path: Path) -> None:
+    for name in ("en/a.md", "en/labs/b.py", "zh/a.md", "zh/c.md"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert checks.same_files(tmp_path / "en", tmp_path / "zh") == [
+        "en/labs/b.py has no twin in zh",
+        "zh/c.md has no twin in en",
+    ]
+
+
+def test_everything_names_page_and_line(capsys: pytest.CaptureFixture[str]) -> None:
+    books = {"en": {"a.md": GOOD["en"]}, "zh": {"a.md": broken("zh", "{#one}", "{#two}")}}
+    (fault,) = checks.everything(books)
+    assert fault.startswith("docs/zh/a.md:7: ")
+
+
+@pytest.mark.parametrize("check", [checks.census, checks.links])
+def test_an_empty_page_has_no_blocks(check: Callable[[pages.Page], list[pages.Fault]]) -> None:
+    assert check(page("")) == []
+
+
+# --- Blocks under pytest -----------------------------------------------------------------------------------
+
+
+def outcome(tmp_path: Path, *lines: str) -> str:
+    """What pytest says of a page that lies somewhere else."""
+    path = tmp_path / "a.md"
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
+    (tmp_path / "conftest.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(ROOT / 'docs' / 'hooks')!r})\n"
+        "from book import blocktests\nblocktests.install()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--codeblocks", "-q", "-p", "no:cacheprovider", str(path)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return f"{done.stdout}{done.stderr}rc={done.returncode}"
+
+
+def test_pytest_names_line_and_exception_of_every_bad_block(tmp_path: Path) -> None:
+    text = outcome(
+        tmp_path,
+        "---",
+        "title: A",
+        "---",
+        *block("x = 1", "print(1 / 0)"),  # 4
+        *block("import warnings", "warnings.warn('old', DeprecationWarning)"),  # 9
+        *block("print('hidden')"),  # 14
+        *block("import matplotlib.pyplot as plt", "plt.plot([1])"),  # 18
+        *block("x = 1"),  # 23
+        "<!-- figure: nothing -->",  # 27
+        "",
+        *block("import random", "print(random.random() < 0.5, random.random())"),  # 29
+        "<!--pytest-codeblocks:expected-output-->",  # 34
+        *block("False 0.7579544029403025", info="text"),  # 35
+        *block("def f(:"),  # 39
+        *block("import matplotlib.pyplot as plt", "assert not plt.get_fignums()", "__name__"),  # 43
+    )
+    assert "a.md:6: ZeroDivisionError: division by zero" in text
+    assert "print(1 / 0)" in text
+    assert "a.md:11: DeprecationWarning: old" in text
+    assert "a.md:14: the block prints and has no expected output" in text
+    assert "a.md:18: the block draws, but no <!-- figure" in text
+    assert "a.md:27: a figure comment, but the block leaves no figure open" in text
+    assert "a.md:35: the block does not print what the page shows" in text
+    assert "must seed its generators" not in text.split("a.md:14")[0]
+    assert "must seed its generators" in text
+    assert "a.md:40: SyntaxError" in text
+    assert "7 failed, 1 passed" in text
+    assert text.endswith("rc=1")
+
+
+def test_pytest_names_the_line_of_a_page_it_cannot_read(tmp_path: Path) -> None:
+    text = outcome(tmp_path, *block("x = 1"), "<!--pytest-codeblocks:cont-->", "```python", "x = 2")
+    assert "a.md:6: this fence is never closed" in text
+    assert not text.endswith("rc=0")
+
+
+def listed(language: str) -> tuple[list[str], list[str]]:
+    """The chapters and labs in the navigation of a book, and those that its front page links, in order."""
+    config = (ROOT / "docs" / "sites" / language / "mkdocs.yml").read_text(encoding="utf-8")
+    entries = [value for item in yaml.safe_load(config)["nav"] for value in item.values()]
+    chapters = [entry for entry in entries if isinstance(entry, str) and entry != "index.md"]
+    labs = [name for entry in entries if isinstance(entry, list) for item in entry for name in item.values()]
+    front = (ROOT / "docs" / language / "index.md").read_text(encoding="utf-8")
+    return chapters + labs, list(dict.fromkeys(re.findall(r"\]\(([\w/]+\.(?:md|py))", front)))
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_front_page_lists_every_chapter_in_reading_order(language: str) -> None:
+    nav, front = listed(language)
+    assert front == nav
