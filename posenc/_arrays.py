@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import sys
+from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
@@ -18,18 +19,26 @@ DType = Any
 Namespace = Any
 
 
-def namespace(*arrays: Array) -> Namespace:
-    """The one array library that `arrays` come from: NumPy itself, or array-api-compat's view of another."""
+def namespace(*arrays: Array, **named: Array) -> Namespace:
+    """The one array library that arrays come from: NumPy itself, or array-api-compat's view of another.
+
+    TypeError for what is no array, or of another library; it names those that come by name.
+    """
+    arrays = (*arrays, *named.values())
     # NumPy 2 follows the standard by itself, and array_api_compat.numpy costs as much to import as NumPy.
     # A tuple of types, because torch.compile cannot trace a union of them.
     if all(isinstance(array, (np.ndarray, np.generic)) for array in arrays):
         return np
+    for name, array in named.items():
+        if not array_api_compat.is_array_api_obj(array):
+            raise TypeError(f"{name} must be an array, got {array!r} of type {type(array).__name__}")
     try:
         return array_api_compat.array_namespace(*arrays)
     except TypeError:
         kinds = ", ".join(type(array).__name__ for array in arrays)
+        names = f" for {', '.join(named)}" if named else ""
         raise TypeError(
-            f"arrays of one library are expected (all NumPy, or all torch, ...), got {kinds}"
+            f"arrays of one library are expected (all NumPy, or all torch, ...), got {kinds}{names}"
         ) from None
 
 
@@ -47,7 +56,7 @@ def check_integer(name: str, value: Any, *, minimum: int) -> int:
         raise TypeError(f"{name} must be an integer, got {value!r}")
     try:
         # Asking an int for its index would pin it: torch.compile would build a graph for every length.
-        number = value if type(value) is int else operator.index(value)
+        number = value if type(value) is int or _is_symbol(value) else operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}") from None
     if number < minimum:
@@ -76,36 +85,64 @@ def check_base(base: Any) -> float:
     return number
 
 
+def _is_symbol(value: Any) -> bool:
+    """Whether `value` stands for an int while torch traces a graph for any length."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.SymInt)
+
+
 def is_length(positions: Any) -> bool:
     """Whether `positions` is a plain integer n, which stands for 0, 1, ..., n - 1."""
-    return isinstance(positions, (int, np.integer)) and not isinstance(positions, bool)
+    integer = isinstance(positions, (int, np.integer)) or _is_symbol(positions)
+    return integer and not isinstance(positions, bool)
 
 
 def as_positions(positions: Any, name: str = "positions") -> tuple[Namespace, Array]:
     """The library of `positions` and the positions in float64, the precision that angles need.
 
-    Accepts an int n (meaning 0..n-1, NumPy) or an array of integers, float32 or float64 of any shape.
-    Raises TypeError for anything else, float16 and bfloat16 included: they cannot hold 2049 and 257.
-    Raises ValueError for NaN and infinity, where values can be looked at (`_is_concrete`).
+    Accepts an int n (meaning 0..n-1, NumPy) or numbers as in `as_numbers`, with at least one axis.
     """
     if is_length(positions):
         return np, np.arange(check_integer(name, positions, minimum=0), dtype=np.float64)
-    if isinstance(positions, (list, tuple)):
-        try:
-            positions = np.asarray(positions)
-        except ValueError:
-            raise ValueError(f"{name} must be a rectangular array of numbers, got {positions!r}") from None
-    elif not array_api_compat.is_array_api_obj(positions):
+    listed = isinstance(positions, (list, tuple))
+    if not listed and not array_api_compat.is_array_api_obj(positions):
         raise TypeError(
             f"{name} must be an integer n (for 0..n-1) or an array of positions, "
             f"got {positions!r} of type {type(positions).__name__}"
         )
-    xp = namespace(positions)
-    dtype = positions.dtype
+    if not listed:
+        check_has_axis(name, positions)
+    return as_numbers(name, positions)
+
+
+def check_has_axis(name: str, positions: Array) -> None:
+    """TypeError for an array without axes: it might mean a length or a position."""
+    if positions.shape == ():
+        raise TypeError(
+            f"{name} without axes could be a length or a position: pass int(...) for a length, or an array "
+            f"with one axis for a position, got {positions!r}"
+        )
+
+
+def as_numbers(name: str, values: Any) -> tuple[Namespace, Array]:
+    """The library of an array or a list of numbers, and the numbers in float64.
+
+    Raises TypeError unless they are integers, float32 or float64: float16 and bfloat16 cannot hold 2049 and
+    257. Raises ValueError for NaN and infinity, where values can be looked at (`_is_concrete`).
+    """
+    if isinstance(values, (list, tuple)):
+        try:
+            values = np.asarray(values)
+        except ValueError:
+            raise ValueError(f"{name} must be a rectangular array of numbers, got {values!r}") from None
+    xp = namespace(**{name: values})
+    if xp is np and is_traced():  # torch.compile knows NumPy's arrays, but not their dtypes
+        return xp, values.astype(np.float64)
+    dtype = values.dtype
     real = xp.isdtype(dtype, "real floating")
     if not (real or xp.isdtype(dtype, "integral")) or (real and xp.finfo(dtype).bits not in (32, 64)):
         raise TypeError(f"{name} must be integers, float32 or float64, got dtype {dtype}")
-    result = xp.astype(positions, xp.float64)
+    result = xp.astype(values, xp.float64)
     if result.dtype != xp.float64:
         raise TypeError(
             "angles need float64, which this array library has switched off "
@@ -116,30 +153,39 @@ def as_positions(positions: Any, name: str = "positions") -> tuple[Namespace, Ar
     return xp, result
 
 
+def is_traced() -> bool:
+    """Whether torch makes a graph of what runs now."""
+    torch = sys.modules.get("torch")
+    return torch is not None and bool(torch.compiler.is_compiling() or torch.jit.is_tracing())
+
+
 def _is_concrete(array: Array) -> bool:
     """Whether the values of an array may be looked at: one of NumPy, or of torch that nothing traces."""
     if isinstance(array, (np.ndarray, np.generic)):
-        return True
+        return not is_traced()
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(array, torch.Tensor):
         return False
-    traced = torch.compiler.is_compiling() or torch.jit.is_tracing()
     captured = array.is_cuda and torch.cuda.is_current_stream_capturing()
-    return not (traced or captured or array.is_meta)
+    return not (is_traced() or captured or array.is_meta)
+
+
+def check_values(name: str, array: Array, good: Callable[[Array], Array], wanted: str, xp: Namespace) -> None:
+    """ValueError naming the first value that is not `good`, of an array whose values may be looked at."""
+    if not _is_concrete(array):
+        return
+    right = good(array)
+    try:
+        if bool(xp.all(right)):
+            return
+    except RuntimeError:  # torch.vmap and fake tensors let nobody look
+        return
+    raise ValueError(f"{name} must be {wanted}, got {array[xp.logical_not(right)].tolist()[0]}")
 
 
 def check_finite(name: str, array: Array, xp: Namespace) -> None:
     """ValueError naming the first NaN or infinity in a floating array whose values may be looked at."""
-    if not _is_concrete(array):
-        return
-    finite = xp.isfinite(array)
-    try:
-        if bool(xp.all(finite)):
-            return
-    except RuntimeError:  # torch.vmap and fake tensors let nobody look
-        return
-    first = array[xp.logical_not(finite)].tolist()[0]
-    raise ValueError(f"{name} must be finite, got {first}")
+    check_values(name, array, xp.isfinite, "finite", xp)
 
 
 def check_float_dtype(dtype: DType, xp: Namespace) -> DType:

@@ -12,10 +12,10 @@ from posenc._arrays import (
     Array,
     DType,
     Namespace,
-    _is_concrete,
     as_positions,
     check_finite,
     check_integer,
+    check_values,
     is_length,
     namespace,
 )
@@ -60,7 +60,7 @@ def two_positions(
         u = xp.broadcast_to(u, (*t.shape[:-1], n_key))
     else:
         _, u = _as_numbers("key_positions", key_positions)
-        xp = namespace(t, u)
+        xp = namespace(query_positions=t, key_positions=u)
     if t.ndim < 1 or u.ndim < 1 or t.shape[:-1] != u.shape[:-1]:
         raise ValueError(
             "query_positions and key_positions must have shapes (..., n_q) and (..., n_k) with the same "
@@ -138,7 +138,9 @@ def spread(
 
 def heads_first(values: Array, xp: Namespace) -> Array:
     """(..., n_q, n_k, heads) as (..., heads, n_q, n_k)."""
-    return xp.moveaxis(values, -1, -3)
+    # Not moveaxis, which torch.vmap does not know.
+    lead = range(values.ndim - 3)
+    return xp.permute_dims(values, (*lead, values.ndim - 1, values.ndim - 3, values.ndim - 2))
 
 
 def from_table(
@@ -271,9 +273,5 @@ def as_number(name: str, value: object) -> float:
 def check_between(name: str, array: Array, most: float, xp: Namespace) -> None:
     """ValueError unless all are above 0 and at most `most`, where values may be looked at."""
     check_finite(name, array, xp)
-    if not _is_concrete(array):
-        return
-    outside = xp.logical_not((array > 0) & (array <= most))
-    if bool(xp.any(outside)):
-        bound = f"above 0 and at most {most:g}" if math.isfinite(most) else "above 0"
-        raise ValueError(f"{name} must be {bound}, got {array[outside].tolist()[0]}")
+    bound = f"above 0 and at most {most:g}" if math.isfinite(most) else "above 0"
+    check_values(name, array, lambda x: (x > 0) & (x <= most), bound, xp)

@@ -14,9 +14,12 @@ from posenc._arrays import (
     Array,
     DType,
     Namespace,
+    as_numbers,
     as_positions,
     check_even_dim,
+    check_values,
     is_length,
+    is_traced,
     namespace,
     to_device_of,
 )
@@ -150,21 +153,47 @@ def check_rotary_dim(rotary_dim: Any, dim: int) -> int:
     return turned
 
 
-def check_frequencies(frequencies: Any, base: float, rotary_dim: int) -> Array:
-    """Frequencies in float64: those given, (m,) or (heads, m), or else the standard ones."""
+def check_frequencies(frequencies: Any, base: float, rotary_dim: int, *, whole: bool = True) -> Array:
+    """Frequencies in float64: those given, (m,) or (heads, m), or else the standard ones.
+
+    `whole` says whether they are for whole positions, where a frequency of 2π or more is another one.
+    """
     if frequencies is None:
         return sinusoidal.frequencies(rotary_dim, base)
     if base != 10000.0:
         raise ValueError(f"base must be left out when frequencies are given, got {base!r}")
-    if is_length(frequencies):
-        raise TypeError(f"frequencies must be an array, got {frequencies!r}")
-    _, freqs = as_positions(frequencies, "frequencies")
+    xp, freqs = as_numbers("frequencies", frequencies)
     if freqs.ndim not in (1, 2) or 2 * freqs.shape[-1] != rotary_dim:
         raise ValueError(
             f"frequencies must have shape ({rotary_dim // 2},) or (heads, {rotary_dim // 2}), one for each "
             f"pair of the {rotary_dim} numbers that are turned, got {tuple(freqs.shape)}"
         )
+    if whole:
+        check_below_turn(freqs, xp)
     return freqs
+
+
+def check_below_turn(freqs: Array, xp: Namespace) -> None:
+    """ValueError if all frequencies make whole turns between whole positions: wavelengths, most likely."""
+    turning = xp.where(freqs == 0, math.inf * xp.ones_like(freqs), xp.abs(freqs))
+    check_values(
+        "frequencies",
+        xp.min(turning),
+        lambda slowest: (slowest < 2 * math.pi) | xp.isinf(slowest),
+        "radians per position, 2π / wavelengths, and not all of a whole turn or more between neighbours",
+        xp,
+    )
+
+
+def are_whole(positions: Any) -> bool:
+    """Whether positions are integers, by their kind."""
+    if is_length(positions):
+        return True
+    if isinstance(positions, list | tuple):
+        positions = np.asarray(positions)
+    if not is_array_api_obj(positions) or (isinstance(positions, np.ndarray) and is_traced()):
+        return False
+    return bool(namespace(positions).isdtype(positions.dtype, "integral"))
 
 
 def of_library(name: str, array: Array, x: Array, xp: Namespace) -> Array:
@@ -178,6 +207,11 @@ def of_library(name: str, array: Array, x: Array, xp: Namespace) -> Array:
 
 def positions_of(positions: Any, x: Array, xp: Namespace) -> Array:
     """Positions in float64 for the rows of x, or for one vector x, in its library and on its device."""
+    if not x.shape[:-1] and is_length(positions):
+        raise TypeError(
+            f"positions must be an array for a single vector x: [{positions}] turns it to one position, "
+            f"np.arange({positions}) to the first {positions}; got the integer {positions!r}"
+        )
     _, t = as_positions(positions)
     shape, rows = tuple(t.shape), tuple(x.shape[:-1])
     # One axis is seq and nothing else: a lone position must not spread over all rows.

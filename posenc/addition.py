@@ -85,7 +85,7 @@ def concat_positions(x: Array, pe: Array) -> Array:
 
 
 def _check(name: str, x: Array, other: str, pe: Array) -> Namespace:
-    xp = namespace(x, pe)
+    xp = namespace(**{name: x, other: pe})
     for label, array in ((name, x), (other, pe)):
         if not xp.isdtype(array.dtype, "real floating"):
             raise TypeError(f"{label} must be floating, got dtype {array.dtype}")

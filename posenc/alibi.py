@@ -58,7 +58,7 @@ def alibi_slopes(heads: int, *, like: Array | None = None) -> Array:
     exponents = [8 * h / below for h in range(1, below + 1)]
     exponents += [4 * h / below for h in range(1, 2 * (heads - below), 2)]
     slopes = np.exp2(-np.asarray(exponents))
-    return slopes if like is None else to_device_of(slopes, like, namespace(like))
+    return slopes if like is None else to_device_of(slopes, like, namespace(like=like))
 
 
 def alibi_bias(
@@ -81,7 +81,8 @@ def alibi_bias(
 
     Args:
         slopes: m, at least 0: an array (heads,), such as alibi_slopes(heads), or a number for one head. A
-            NumPy array goes along with positions of any library.
+            NumPy array goes along with positions of any library. Not an integer, which would be a number of
+            heads: 1.0 for the slope of 1.
         query_positions: how many queries; they are the last of the keys, so alibi_bias(slopes, 1, t + 1) is
             the row of the token at t. Or an array of integer or real positions, (n_q,) or (..., n_q).
         key_positions: how many keys, or an array (n_k,) or (..., n_k). If None, the queries.

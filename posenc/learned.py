@@ -12,7 +12,7 @@ from typing import Literal
 import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, Namespace, check_integer, is_length, namespace, to_device_of
+from posenc._arrays import Array, Namespace, check_has_axis, check_integer, is_length, namespace, to_device_of
 
 __all__ = ["interpolate_table", "learned_encoding"]
 
@@ -172,7 +172,8 @@ def _as_rows(positions: Array, table: Array, xp: Namespace) -> Array:
             "positions must be an integer n (for 0..n-1) or an array of integers, "
             f"got {positions!r} of type {type(positions).__name__}"
         )
-    namespace(positions, table)
+    check_has_axis("positions", positions)
+    namespace(positions=positions, table=table)
     if not xp.isdtype(positions.dtype, "integral"):
         raise TypeError(
             f"positions must be integers, got dtype {positions.dtype}: a table has no row between two rows"

@@ -16,6 +16,7 @@ from posenc._arrays import (
     Array,
     DType,
     Namespace,
+    as_numbers,
     as_positions,
     check_float_dtype,
     check_integer,
@@ -107,9 +108,7 @@ def rbf_encoding(
     if length:
         xp = torch_namespace(dtype) or np
         t = xp.asarray(t)
-    centers_xp, c = as_positions(centers, "centers")
-    if is_length(centers):
-        raise TypeError(f"centers must be an array of positions, got the integer {centers!r}")
+    centers_xp, c = as_numbers("centers", centers)
     if c.ndim != 1:
         raise ValueError(f"centers must have shape (m,), got {tuple(c.shape)}")
     dtype = check_float_dtype(dtype, xp)
@@ -225,7 +224,7 @@ def total_variation(first: Array, second: Array) -> Array:
     >>> total_variation(np.array([0.5, 0.5, 0.0]), np.array([0.5, 0.0, 0.5])).item()
     0.5
     """
-    xp = namespace(first, second)
+    xp = namespace(first=first, second=second)
     for name, array in (("first", first), ("second", second)):
         _floating(name, array)
         if array.shape != first.shape or array.ndim < 1:
@@ -276,9 +275,7 @@ def locality_profile(scores: Array) -> LocalityProfile:
     >>> locality_profile(np.array([5.0, 3.0, 3.0, 4.0])).first_rise
     3
     """
-    _, s = as_positions(scores, "scores")
-    if is_length(scores):
-        raise TypeError(f"scores must be an array, got the integer {scores!r}")
+    _, s = as_numbers("scores", scores)
     if s.ndim != 1 or s.shape[0] < 2:
         raise ValueError(f"scores must have shape (n,) with n >= 2, got {tuple(s.shape)}")
     values = np.asarray(s.tolist(), dtype=np.float64)

@@ -18,7 +18,7 @@ from posenc._arrays import (
     Array,
     DType,
     Namespace,
-    as_positions,
+    as_numbers,
     check_float_dtype,
     check_integer,
     namespace,
@@ -91,7 +91,7 @@ def shift_matrix(
         xp = torch_namespace(dtype) or np
         k = xp.asarray(_finite("offset", offset), dtype=xp.float64)
     elif isinstance(offset, list | tuple) or is_array_api_obj(offset):
-        xp, k = as_positions(offset, "offset")
+        xp, k = as_numbers("offset", offset)
     else:
         kind = type(offset).__name__
         raise TypeError(f"offset must be a number or an array of numbers, got {offset!r} of type {kind}")
@@ -195,7 +195,7 @@ def relative_kernel(offsets: int | Array, dim: int, *, base: float = 10000.0) ->
     return dim / 2 - distance**2 / 2
 
 
-def min_code_distance(n: int, dim: int, *, base: float = 10000.0) -> float:
+def min_code_distance(n: int, *, dim: int, base: float = 10000.0) -> float:
     """The smallest distance between the codes of two of the positions 0..n−1.
 
     min over 1 ≤ k < n of ‖PE(t + k) − PE(t)‖.
@@ -212,21 +212,21 @@ def min_code_distance(n: int, dim: int, *, base: float = 10000.0) -> float:
     Raises:
         TypeError, ValueError: n is not an integer or below 2; dim or base as in `posenc.code_distance`.
 
-    >>> round(min_code_distance(5000, 4), 4), round(min_code_distance(5000, 64), 4)
+    >>> round(min_code_distance(5000, dim=4), 4), round(min_code_distance(5000, dim=64), 4)
     (0.0444, 1.4718)
     """
     n = check_integer("n", n, minimum=2)
     return float(np.min(code_distance(np.arange(1, n), dim, base=base)))
 
 
-def alias_offsets(dim: int, n: int, *, tolerance: float | None = None, base: float = 10000.0) -> np.ndarray:
+def alias_offsets(n: int, *, dim: int, tolerance: float | None = None, base: float = 10000.0) -> np.ndarray:
     """The offsets below n at which two codes look alike although their positions are not.
 
     All k with 1 ≤ k < n and ‖PE(t + k) − PE(t)‖ < tolerance.
 
     Args:
-        dim: width of the encoding, even and at least 2.
         n: number of positions, at least 2.
+        dim: width of the encoding, even and at least 2.
         tolerance: a distance of codes, above 0. If None, that of neighbours, ‖PE(t + 1) − PE(t)‖: then the
             result holds what a reader who takes the nearest code for the nearest position mistakes.
         base: as in `posenc.frequencies`.
@@ -238,9 +238,9 @@ def alias_offsets(dim: int, n: int, *, tolerance: float | None = None, base: flo
         TypeError, ValueError: n is not an integer or below 2, tolerance is not a number above 0; dim or base
             as in `posenc.code_distance`.
 
-    >>> alias_offsets(2, 1000, tolerance=0.02)
+    >>> alias_offsets(1000, dim=2, tolerance=0.02)
     array([ 44, 333, 377, 666, 710, 754])
-    >>> alias_offsets(64, 100_000)
+    >>> alias_offsets(100_000, dim=64)
     array([], dtype=int64)
     """
     n = check_integer("n", n, minimum=2)
@@ -286,7 +286,7 @@ def positional_scores(encoding: Array, w_query: Array, w_key: Array) -> Array:
     Source: Ke et al., Rethinking Positional Encoding in Language Pre-training (2021), section 3.1, where the
     score is written as four terms; this is the one without words. https://arxiv.org/abs/2006.15595
     """
-    xp = namespace(encoding, w_query, w_key)
+    xp = namespace(encoding=encoding, w_query=w_query, w_key=w_key)
     for name, array in (("encoding", encoding), ("w_query", w_query), ("w_key", w_key)):
         if not xp.isdtype(array.dtype, "real floating"):
             raise TypeError(f"{name} must be floating, got dtype {array.dtype}")
@@ -466,7 +466,7 @@ def _finite(name: str, value: object) -> float:
 
 
 def _check_floating(name: str, array: Array) -> Namespace:
-    xp = namespace(array)
+    xp = namespace(**{name: array})
     if not xp.isdtype(array.dtype, "real floating"):
         raise TypeError(f"{name} must be floating, got dtype {array.dtype}")
     return xp

@@ -107,7 +107,7 @@ def toeplitz_bias(values: Array, n_query: int) -> Array:
            [-2, -1,  0]])
     """
     n_query = check_integer("n_query", n_query, minimum=0)
-    xp = namespace(values)
+    xp = namespace(values=values)
     if values.ndim < 1 or values.shape[-1] < max(2 * n_query - 1, 0):
         raise ValueError(
             f"values must have shape (..., n_q + n_k - 1) with n_k >= n_q = {n_query}, "
@@ -204,14 +204,14 @@ def _bucket_rule(
         raise ValueError(f"num_buckets must be even if bidirectional (half a side), got {num_buckets}")
     side = num_buckets // 2 if bidirectional else num_buckets
     max_distance = check_integer("max_distance", max_distance, minimum=side // 2 + 1)
-    starts = _bucket_starts(side, max_distance)
-    # The bucket of each distance up to the first one of the last bucket: a look-up is faster than a search.
-    by_distance = np.repeat(np.arange(side), np.diff([*starts, starts[-1] + 1]))
+    if max_distance > 2**53:
+        raise ValueError(f"max_distance must be at most 2**53, got {max_distance}")
+    starts = np.asarray(_bucket_starts(side, max_distance))
 
     def bucket(k: Array, xp: Namespace) -> Array:
-        distance = xp.clip(xp.abs(k) if bidirectional else -k, 0, starts[-1])
-        found = xp.take(to_device_of(by_distance, k, xp), xp.reshape(distance, (-1,)), axis=0)
-        result = xp.reshape(found, tuple(k.shape))
+        distance = xp.clip(xp.abs(k) if bidirectional else -k, 0, None)
+        # A search, and no table of all distances up to max_distance, however large it is.
+        result = xp.searchsorted(to_device_of(starts, k, xp), distance, side="right") - 1
         return result + xp.astype(k > 0, xp.int64) * side if bidirectional else result
 
     return bucket
@@ -240,6 +240,7 @@ def t5_bias(
     key_positions: int | Array | None = None,
     *,
     max_distance: int = 128,
+    num_buckets: int = 32,
     bidirectional: bool = True,
 ) -> Array:
     """The position bias of T5: a number for each bucket and head.
@@ -250,9 +251,10 @@ def t5_bias(
 
     Args:
         table: shape (num_buckets, heads), or (num_buckets,) for one head, floating: the weight that
-            transformers calls relative_attention_bias.
+            transformers calls relative_attention_bias.weight. Heads in the rows are an error, but where there
+            are as many as buckets: then nothing tells.
         query_positions, key_positions: as in `relative_offsets`, but integers.
-        max_distance, bidirectional: as in `t5_bucket`.
+        max_distance, num_buckets, bidirectional: as in `t5_bucket`.
 
     Returns:
         Array (heads, n_q, n_k), as in `relative_bias`.
@@ -261,18 +263,23 @@ def t5_bias(
         TypeError, ValueError: as in `relative_bias` and `t5_bucket`.
 
     >>> table = np.arange(8.0)
-    >>> t5_bias(table, 4, max_distance=4)
+    >>> t5_bias(table, 4, num_buckets=8, max_distance=4)
     array([[0., 5., 6., 7.],
            [1., 0., 5., 6.],
            [2., 1., 0., 5.],
            [3., 2., 1., 0.]])
-    >>> t5_bias(table, 1, 4, max_distance=4)
+    >>> t5_bias(table, 1, 4, num_buckets=8, max_distance=4)
     array([[3., 2., 1., 0.]])
 
     Source: Raffel et al. (2020), section 2.1.
     """
     rows, xp = check_table(table)
-    rule = _bucket_rule(rows, max_distance, bidirectional)
+    rule = _bucket_rule(num_buckets, max_distance, bidirectional)
+    if rows != num_buckets:
+        raise ValueError(
+            f"table must have num_buckets = {num_buckets} rows and a column for each head, got shape "
+            f"{tuple(table.shape)}"
+        )
     return from_table(table, lambda k: rule(k, xp), query_positions, key_positions, xp)
 
 
@@ -317,7 +324,7 @@ def kerple_bias(
     if kind not in get_args(KerpleKind):
         raise ValueError(f'kind must be "log" or "power", got {kind!r}')
     p, a = _parameter("r1", r1), _parameter("r2", r2)
-    xp = namespace(p, a)
+    xp = namespace(r1=p, r2=a)
     check_floats({"r1": p, "r2": a}, xp)
     if p.shape != a.shape or p.ndim > 1:
         raise ValueError(
@@ -423,7 +430,7 @@ def fire_bias(
     """
     given = (hidden_weight, hidden_bias, head_weight, head_bias)
     weights = dict(zip(FIRE_WEIGHTS, given, strict=True))
-    xp = namespace(*weights.values())
+    xp = namespace(**weights)
     check_floats(weights, xp)
     width, heads = hidden_weight.shape[:1], head_weight.shape[:1]
     wanted = {"hidden_weight": width, "hidden_bias": width, "head_weight": heads + width, "head_bias": heads}

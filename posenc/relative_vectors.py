@@ -47,7 +47,7 @@ def shaw_scores(
 
     Source: Shaw et al. (2018), sections 3.1 to 3.3.
     """
-    xp = namespace(query, table)
+    xp = namespace(query=query, table=table)
     check_floats({"query": query, "table": table}, xp)
     if query.ndim < 2 or table.ndim != 2 or table.shape[1] != query.shape[-1]:
         raise ValueError(
@@ -86,7 +86,7 @@ def shaw_values(
 
     Source: Shaw et al. (2018), equation 3.
     """
-    xp = namespace(weights, table)
+    xp = namespace(weights=weights, table=table)
     check_floats({"weights": weights, "table": table}, xp)
     if weights.ndim < 2 or table.ndim != 2:
         raise ValueError(
@@ -145,7 +145,7 @@ def shaw_attention(
 
     Source: Shaw et al. (2018), sections 3.1 to 3.3.
     """
-    xp = namespace(query, key, value, key_table)
+    xp = namespace(query=query, key=key, value=value, key_table=key_table)
     check_floats({"query": query, "key": key, "value": value, "key_table": key_table}, xp)
     dtype = query.dtype
     wide = xp.float32 if xp.finfo(dtype).bits < 32 else dtype
@@ -156,6 +156,7 @@ def shaw_attention(
     factor = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
     output, weights = attention(q, k, v, bias=bias * factor, mask=mask, scale=scale)
     if value_table is not None:
+        namespace(query=query, value_table=value_table)
         check_floats({"query": query, "value_table": value_table}, xp)
         table = xp.astype(value_table, wide)
         output = output + shaw_values(weights, table, query_positions, key_positions)

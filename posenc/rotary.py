@@ -24,15 +24,17 @@ from posenc import sinusoidal
 from posenc._arrays import (
     Array,
     DType,
-    as_positions,
+    as_numbers,
     check_even_dim,
     check_float_dtype,
     check_integer,
+    check_values,
     namespace,
     to_device_of,
 )
 from posenc._rotation import (
     Layout,
+    are_whole,
     check_frequencies,
     check_layout,
     check_real,
@@ -82,13 +84,14 @@ def rotate(
             vector, shape (dim,), which is then turned to each of the positions.
         positions: an integer n, meaning 0, 1, ..., n − 1, or an array of integer or real (float32, float64)
             positions. For rows: shape (seq,), or one axis for each of x but the last, of full length or 1; so
-            positions (batch, seq) are passed as positions[:, None, :]. For one vector: any shape.
-            rotate(x, −positions) turns back.
+            positions (batch, seq) are passed as positions[:, None, :]. For one vector: an array of any
+            shape, [t] for one position t. rotate(x, −positions) turns back.
         base: as in `posenc.frequencies`. Not used when frequencies are given.
         layout: which numbers make a pair: "interleaved" (2i, 2i + 1) or "half" (i, i + rotary_dim/2).
         rotary_dim: turn the first rotary_dim numbers only and leave the rest as they are; all if None.
         frequencies: ω_i in radians per position, shape (rotary_dim/2,), or (heads, rotary_dim/2) with a set
-            for each head, the axis before seq. If None, posenc.frequencies(rotary_dim, base).
+            for each head, the axis before seq. If None, posenc.frequencies(rotary_dim, base). For integer
+            positions at least one must be below 2π: what turns further is another frequency, or a wavelength.
         scale: factor on what is turned, such as the attention factor of YaRN.
 
     Returns:
@@ -113,7 +116,8 @@ def rotate(
     equation 34.
     """
     xp = check_vectors("x", x)
-    freqs = check_frequencies(frequencies, base, check_rotary_dim(rotary_dim, x.shape[-1]))
+    turned = check_rotary_dim(rotary_dim, x.shape[-1])
+    freqs = check_frequencies(frequencies, base, turned, whole=are_whole(positions))
     check_layout(layout)
     scale = check_real("scale", scale)
     t = positions_of(positions, x, xp)
@@ -139,7 +143,7 @@ def rotary_matrix(
 ) -> Array:
     """The rotation of `rotate` as a matrix.
 
-    R(t), with R(t) @ x == rotate(x, t); for "interleaved" the blocks [[cos ω_i t, −sin ω_i t],
+    R(t), with R(t) @ x == rotate(x, [t])[0]; for "interleaved" the blocks [[cos ω_i t, −sin ω_i t],
     [sin ω_i t, cos ω_i t]] on the diagonal. R(t)ᵀ R(u) = R(u − t) and R(t)ᵀ = R(−t).
 
     It is there to be looked at: `rotate` does the same with 2 · dim multiplications instead of dim².
@@ -172,7 +176,7 @@ def rotary_matrix(
     elif not (isinstance(position, list | tuple) or is_array_api_obj(position)):
         kind = type(position).__name__
         raise TypeError(f"position must be a number or an array of numbers, got {position!r} of type {kind}")
-    xp, t = as_positions(position, "position")
+    xp, t = as_numbers("position", position)
     dtype = xp.float64 if dtype is None else check_float_dtype(dtype, xp)
     rows = xp.eye(dim, dtype=xp.float64, device=device(t))
     turned = rotate(
@@ -211,14 +215,16 @@ def offset_query(
         TypeError, ValueError: as in `posenc.rotate`, or offset is not a finite number.
 
     >>> key = np.ones(64)
-    >>> scores = rotate(key, np.arange(100)) @ rotate(offset_query(key, -12), np.array(50))
+    >>> scores = rotate(key, np.arange(100)) @ rotate(offset_query(key, -12), [50])[0]
     >>> int(scores.argmax())
     38
     """
     k = check_real("offset", offset)
     xp = check_vectors("key", key)
-    everywhere = xp.full(tuple(key.shape[:-1]), k, dtype=xp.float64, device=device(key))
-    return rotate(key, everywhere, base=base, layout=layout, frequencies=_one_set(frequencies))
+    everywhere = xp.full((*key.shape[:-1], 1), k, dtype=xp.float64, device=device(key))
+    frequencies = _one_set(frequencies)
+    turned = rotate(key[..., None, :], everywhere, base=base, layout=layout, frequencies=frequencies)
+    return turned[..., 0, :]
 
 
 def rotate_xpos(
@@ -253,6 +259,9 @@ def rotate_xpos(
         query and key, of their shapes and dtypes, ready for a dot product.
 
     Raises:
+        ValueError: positions so far from the centre that a factor leaves the range of the dtype, at
+            s · ln(1/smallest normal number) / ln(1/ζ_0): with the default s and γ 3,966 positions in float16,
+            35,694 in float32 and bfloat16, 289,519 in float64; sooner where the vectors are large.
         TypeError, ValueError: as in `posenc.rotate`; shapes or dtypes of query and key differ, or a number is
             out of range.
 
@@ -278,11 +287,20 @@ def rotate_xpos(
     t = positions_of(positions, query, xp)[..., None]
     check_layout(layout)
     wide = wide_dtype(query, xp)
+    # How many factors of e the fastest pair fades by, a position.
+    rate = math.log1p(1 / gamma) / scale_base
+    limit = -math.log(float(xp.finfo(query.dtype).smallest_normal))
+    where = f"the center {center:g} in {query.dtype}"
+    reach = f"within {limit / rate:.0f} positions of {where}, where factors fit" if rate else ""
+    check_values("positions", t, lambda t: xp.abs(t - center) * rate <= limit, reach, xp)
     power = zeta ** ((t - center) / scale_base)
-    return (
-        turn(query, codes(t * omega, wide, layout, power, xp), layout, xp),
-        turn(key, codes(t * omega, wide, layout, 1 / power, xp), layout, xp),
-    )
+    turned = []
+    for name, x, factor in (("query", query, power), ("key", key, 1 / power)):
+        y = turn(x, codes(t * omega, wide, layout, factor, xp), layout, xp)
+        new = xp.where(xp.isfinite(x), y, xp.zeros_like(y))
+        check_values(f"{name} times its factors", new, xp.isfinite, f"finite, so far from {where}", xp)
+        turned.append(y)
+    return turned[0], turned[1]
 
 
 # --- Frequencies of heads, and a period to tune one to
@@ -419,7 +437,7 @@ def half_to_interleaved(
 
 
 def _reorder(x: Array, axis: Any, head_dim: Any, rotary_dim: Any, *, to_half: bool) -> Array:
-    xp = namespace(x)
+    xp = namespace(x=x)
     axis = check_integer("axis", axis, minimum=-x.ndim)
     if axis >= x.ndim:
         raise ValueError(f"axis must lie in {-x.ndim}..{x.ndim - 1}, got {axis}")

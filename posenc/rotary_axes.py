@@ -14,9 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from posenc import sinusoidal
-from posenc._arrays import Array, as_positions, check_even_dim, check_integer
+from posenc._arrays import Array, as_numbers, check_even_dim, check_integer
 from posenc._rotation import (
     Layout,
+    are_whole,
+    check_below_turn,
     check_layout,
     check_real,
     check_rotary_dim,
@@ -70,10 +72,12 @@ def rotate_axes(
     turned = check_rotary_dim(rotary_dim, x.shape[-1])
     check_layout(layout)
     scale = check_real("scale", scale)
-    _, omega = as_positions(frequencies, "frequencies")
+    omega_xp, omega = as_numbers("frequencies", frequencies)
     if omega.ndim != 2 or omega.shape[1] != turned // 2:
         raise ValueError(f"frequencies must have shape (axes, {turned // 2}), got {tuple(omega.shape)}")
-    _, t = as_positions(coordinates, "coordinates")
+    if are_whole(coordinates):
+        check_below_turn(omega, omega_xp)
+    _, t = as_numbers("coordinates", coordinates)
     rows, shape, axes = tuple(x.shape[:-1]), tuple(t.shape), omega.shape[0]
     fits = shape[:-1] == rows[-1:] or (
         len(shape) == x.ndim > 2 and all(a in (1, b) for a, b in zip(shape[:-1], rows, strict=True))
@@ -173,6 +177,8 @@ def mrope_coordinates(parts: Sequence[int | Sequence[int]]) -> np.ndarray:
 
     Source: Wang et al., Qwen2-VL (2024), section 2.1 and figure 3. https://arxiv.org/abs/2409.12191
     """
+    if not isinstance(parts, Sequence | np.ndarray) or isinstance(parts, str):
+        raise TypeError(f"parts must be a list of sizes, such as [5, (1, 2, 2)], got {parts!r}")
     start, found = 0, [np.empty((0, 3), dtype=np.int64)]
     for part in parts:
         if isinstance(part, Sequence | np.ndarray):

@@ -339,13 +339,13 @@ def proportional_frequencies(
 ) -> np.ndarray:
     """Proportional RoPE: only the fastest pairs turn, at their usual speed; the others stand still.
 
-    ω_i / s for i < proportion · dim/2, and 0 from there on.
+    ω_i / s for i < ⌊proportion · dim/2⌋, and 0 from there on.
 
     Not the same as `rotary_dim=proportion · dim`, which spreads all frequencies over fewer pairs.
 
     Args:
         dim: width of the vector, even.
-        proportion: share of the pairs that turn, in (0, 1]; proportion · dim/2 must be whole.
+        proportion: share of the pairs that turn, in (0, 1]. ⌊proportion · dim/2⌋ pairs do.
         factor: s, at least 1.
         base: as in `posenc.frequencies`.
 
@@ -353,8 +353,7 @@ def proportional_frequencies(
         float64 NumPy array of shape (dim/2,).
 
     Raises:
-        TypeError, ValueError: as in `linear_frequencies`, or proportion out of range or not a whole number of
-            pairs.
+        TypeError, ValueError: as in `linear_frequencies`; proportion above 1, or too small for a pair.
 
     >>> proportional_frequencies(8, 0.5)
     array([1. , 0.1, 0. , 0. ])
@@ -368,11 +367,10 @@ def proportional_frequencies(
     share = check_real("proportion", proportion, above=0)
     if share > 1:
         raise ValueError(f"proportion must be at most 1, got {proportion!r}")
-    turning = share * len(usual)
-    # 0.3 · 10 is a hair less than 3 in floating point, and means 3.
-    if abs(turning - round(turning)) > 1e-9 * len(usual):
-        raise ValueError(f"proportion must be a whole number of {len(usual)} pairs, got {proportion!r}")
-    return np.where(np.arange(len(usual)) < round(turning), usual / _check_factor(factor), 0.0)
+    turning = share * dim // 2  # in floating point, as transformers has it, where 0.29 · 200 is below 58
+    if turning < 1:
+        raise ValueError(f"proportion must let at least one of {len(usual)} pairs turn, got {proportion!r}")
+    return np.where(np.arange(len(usual)) < turning, usual / _check_factor(factor), 0.0)
 
 
 def _check_factor(factor: Any) -> float:

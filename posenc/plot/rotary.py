@@ -157,7 +157,7 @@ def period_comb(
     if ax is None:
         _, (ax,) = new_figure(2.9)
     u, unit, omega = np.arange(n), np.array([1.0, 0.0]), np.array([2 * math.pi / period])
-    scores = rotate(unit, u, frequencies=omega) @ rotate(unit, np.asarray(t), frequencies=omega)
+    scores = rotate(unit, u, frequencies=omega) @ rotate(unit, [t], frequencies=omega)[0]
     best = np.isclose(scores, scores.max(), atol=1e-9)
     shade(ax, t - period - 0.5, t - 0.5, label=word("one period", lang))
     ax.vlines(u, 0, scores, color=BLUE, linewidth=1)
