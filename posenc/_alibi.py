@@ -7,8 +7,9 @@ import math
 import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, DType, Namespace, check_finite, check_values, namespace, to_device_of
-from posenc._relative import as_number, spread
+from posenc._arrays import Array, DType, Namespace, namespace, to_device_of
+from posenc._checks import check_finite, check_values, floating, number
+from posenc._relative import spread
 
 # --- Formulas, unchecked: those of a layer are in range as it makes them so, and a look at them would make a
 # --- GPU wait
@@ -86,10 +87,8 @@ def check_slopes(slopes: float | Array, *others: int | Array | None) -> tuple[Na
             f"{float(slopes)!r}, the slopes of {slopes!r} heads are alibi_slopes({slopes!r})"
         )
     given = array_api_compat.is_array_api_obj(slopes)
-    m: Array = slopes if given else np.asarray(as_number("slopes", slopes))
-    xp = namespace(m)
-    if not xp.isdtype(m.dtype, "real floating"):
-        raise TypeError(f"slopes must be floating, got dtype {m.dtype}")
+    m: Array = slopes if given else np.asarray(number("slopes", slopes))
+    xp = floating(slopes=m)
     if m.ndim > 1:
         raise ValueError(f"slopes must be a number or have shape (heads,), got {tuple(m.shape)}")
     check_finite("slopes", m, xp)

@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 from array_api_compat import is_array_api_obj
 
 from posenc import sinusoidal
-from posenc._arrays import (
-    Array,
-    DType,
-    Namespace,
-    as_numbers,
-    as_positions,
-    check_even_dim,
-    check_values,
-    is_length,
-    is_traced,
-    namespace,
-    to_device_of,
-)
+from posenc._arrays import Array, DType, Namespace, is_traced, namespace, to_device_of
+from posenc._checks import as_numbers, as_positions, check_even_dim, check_values, floating, is_length, number
 
 Layout = Literal["interleaved", "half"]
+
+check_real = number  # the name that the layers know
 
 
 def codes(angles: Array, dtype: DType, layout: Layout, scale: float | Array, xp: Namespace) -> Array:
@@ -106,11 +96,6 @@ def join(first: Array, second: Array, layout: Layout, xp: Namespace) -> Array:
     return xp.reshape(xp.stack([first, second], axis=-1), (*first.shape[:-1], 2 * first.shape[-1]))
 
 
-def wide_dtype(x: Array, xp: Namespace) -> DType:
-    """The dtype to compute in: float32 at least."""
-    return xp.float32 if xp.finfo(x.dtype).bits < 32 else x.dtype
-
-
 # --- Checks
 
 
@@ -121,23 +106,8 @@ def check_layout(layout: Any) -> Layout:
     return layout
 
 
-def check_real(name: str, value: Any, *, above: float = -math.inf) -> float:
-    """`value` as a finite float above `above`, or an error that names it."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
-    number = float(value)
-    if not (math.isfinite(number) and number > above):
-        wanted = "finite" if above == -math.inf else f"finite and above {above}"
-        raise ValueError(f"{name} must be {wanted}, got {value!r}")
-    return number
-
-
 def check_vectors(name: str, x: Array) -> Namespace:
-    if not is_array_api_obj(x):
-        raise TypeError(f"{name} must be a floating array, got {type(x).__name__}")
-    xp = namespace(x)
-    if not xp.isdtype(x.dtype, "real floating"):
-        raise TypeError(f"{name} must be floating, got dtype {x.dtype}")
+    xp = floating(**{name: x})
     if x.ndim == 0:
         raise ValueError(f"{name} must have shape (..., seq, dim) or (dim,), got a single number")
     return xp

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 
-from posenc._arrays import Array, Namespace, namespace
+from posenc._arrays import Array, Namespace, namespace, wide_dtype
+from posenc._checks import floating
 
 __all__ = ["add_positions", "concat_positions"]
 
@@ -39,14 +40,14 @@ def add_positions(x: Array, pe: Array, *, scale: bool = False) -> Array:
 
     Source: Vaswani et al. (2017), sections 3.4 (the factor) and 3.5 (the sum).
     """
-    xp = _check("x", x, "pe", pe)
+    xp = _check(x, pe)
     if not isinstance(scale, bool):
         raise TypeError(f"scale must be True or False, got {scale!r}")
     if tuple(pe.shape) not in (tuple(x.shape), tuple(x.shape[-2:])):
         raise ValueError(
             f"pe must have shape {_either(x.shape, x.shape[-1])} to be added to x, got {tuple(pe.shape)}"
         )
-    wide = xp.result_type(x.dtype, pe.dtype, xp.float32)
+    wide = wide_dtype(xp, x, pe)
     embeddings = xp.astype(x, wide)
     if scale:
         embeddings = embeddings * math.sqrt(x.shape[-1])
@@ -75,7 +76,7 @@ def concat_positions(x: Array, pe: Array) -> Array:
     >>> concat_positions(np.array([[1.0, 3.0]]), np.array([[2.0, 1.0]]))
     array([[1., 3., 2., 1.]])
     """
-    xp = _check("x", x, "pe", pe)
+    xp = _check(x, pe)
     if tuple(pe.shape[:-1]) not in (tuple(x.shape[:-1]), tuple(x.shape[-2:-1])):
         raise ValueError(
             f"pe must have shape {_either(x.shape, 'd_p')} to stand beside x, got {tuple(pe.shape)}"
@@ -84,13 +85,12 @@ def concat_positions(x: Array, pe: Array) -> Array:
     return xp.concat([x, codes], axis=-1)
 
 
-def _check(name: str, x: Array, other: str, pe: Array) -> Namespace:
-    xp = namespace(**{name: x, other: pe})
-    for label, array in ((name, x), (other, pe)):
-        if not xp.isdtype(array.dtype, "real floating"):
-            raise TypeError(f"{label} must be floating, got dtype {array.dtype}")
+def _check(x: Array, pe: Array) -> Namespace:
+    xp = namespace(x=x, pe=pe)
+    floating(x=x)
+    floating(pe=pe)
     if x.ndim not in (2, 3):
-        raise ValueError(f"{name} must have shape (seq, dim) or (batch, seq, dim), got {tuple(x.shape)}")
+        raise ValueError(f"x must have shape (seq, dim) or (batch, seq, dim), got {tuple(x.shape)}")
     return xp
 
 

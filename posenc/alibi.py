@@ -14,16 +14,9 @@ import math
 import numpy as np
 
 from posenc._alibi import check_range, check_slopes, column_count, make_bias, widen
-from posenc._arrays import (
-    Array,
-    DType,
-    Namespace,
-    check_float_dtype,
-    check_integer,
-    namespace,
-    to_device_of,
-)
-from posenc._rotation import check_real, check_vectors, positions_of
+from posenc._arrays import Array, DType, Namespace, namespace, to_device_of
+from posenc._checks import check_float_dtype, floating, integer, number
+from posenc._rotation import positions_of
 
 __all__ = ["add_alibi_columns", "alibi_bias", "alibi_slopes"]
 
@@ -53,7 +46,7 @@ def alibi_slopes(heads: int, *, like: Array | None = None) -> Array:
     Source: Press et al. (2022), section 3; the rule for other numbers of heads is in the code that they
     published. https://github.com/ofirpress/attention_with_linear_biases
     """
-    heads = check_integer("heads", heads, minimum=1)
+    heads = integer("heads", heads, minimum=1)
     below = 1 << (heads.bit_length() - 1)
     exponents = [8 * h / below for h in range(1, below + 1)]
     exponents += [4 * h / below for h in range(1, 2 * (heads - below), 2)]
@@ -178,8 +171,8 @@ def add_alibi_columns(
     """
     xp = _check_pair(query, key)
     dim, dtype = query.shape[-1], query.dtype
-    scale = 1 / math.sqrt(dim) if scale is None else check_real("scale", scale, above=0)
-    center = check_real("center", center)
+    scale = 1 / math.sqrt(dim) if scale is None else number("scale", scale, above=0)
+    center = number("center", center)
     _, m = check_slopes(slopes, query)
     if m.ndim == 1 and (query.ndim < 3 or query.shape[-3] != m.shape[0]):
         raise ValueError(
@@ -191,17 +184,12 @@ def add_alibi_columns(
     check_range("slopes / scale", m, dtype, xp)
     check_range("positions - center", u, dtype, xp)
     count = column_count(dtype, xp)
-    width = dim + count if width is None else check_integer("width", width, minimum=dim + count)
+    width = dim + count if width is None else integer("width", width, minimum=dim + count)
     return widen(query, key, m, u, width, xp)
 
 
 def _check_pair(query: Array, key: Array) -> Namespace:
-    xp = check_vectors("query", query)
-    if check_vectors("key", key) is not xp or key.dtype != query.dtype:
-        kind = type(key).__name__
-        raise TypeError(
-            f"key must have the library and dtype of query, {query.dtype}, got {kind} of {key.dtype}"
-        )
+    xp = floating(query=query, key=key)
     for name, x in (("query", query), ("key", key)):
         if x.ndim < 2:
             raise ValueError(f"{name} must have shape (..., length, width), got {tuple(x.shape)}")

@@ -9,22 +9,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import array_api_compat
 import numpy as np
 
-from posenc._arrays import (
-    Array,
-    DType,
-    Namespace,
-    as_numbers,
-    as_positions,
-    check_float_dtype,
-    check_integer,
-    is_length,
-    namespace,
-    to_device_of,
-    torch_namespace,
-)
+from posenc._arrays import Array, DType, namespace, to_device_of, torch_namespace, wide_dtype
+from posenc._checks import as_numbers, as_positions, check_float_dtype, floating, integer, is_length, number
 
 __all__ = [
     "LocalityProfile",
@@ -64,8 +52,8 @@ def rbf_centers(n: int, sigma: float, *, spacing: float = 1.0) -> np.ndarray:
     >>> rbf_centers(5, 1.0)
     array([-3., -2., -1.,  0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.])
     """
-    n = check_integer("n", n, minimum=1)
-    sigma, spacing = _positive("sigma", sigma), _positive("spacing", spacing)
+    n = integer("n", n, minimum=1)
+    sigma, spacing = number("sigma", sigma, above=0), number("spacing", spacing, above=0)
     if spacing > sigma:
         raise ValueError(f"spacing must be at most sigma = {sigma:g}, or there are gaps, got {spacing:g}")
     margin = math.ceil(3 * sigma)
@@ -102,7 +90,7 @@ def rbf_encoding(
            [0.14, 0.61, 1.  , 0.61, 0.14],
            [0.01, 0.14, 0.61, 1.  , 0.61]])
     """
-    sigma = _positive("sigma", sigma)
+    sigma = number("sigma", sigma, above=0)
     length = is_length(positions)
     xp, t = as_positions(positions)
     if length:
@@ -141,7 +129,7 @@ def rbf_kernel(offsets: int | Array, sigma: float, *, spacing: float = 1.0) -> A
     >>> rbf_kernel(4, 3.0).round(3)
     array([5.317, 5.172, 4.758, 4.141])
     """
-    sigma, spacing = _positive("sigma", sigma), _positive("spacing", spacing)
+    sigma, spacing = number("sigma", sigma, above=0), number("spacing", spacing, above=0)
     xp, k = as_positions(offsets, "offsets")
     return sigma * math.sqrt(math.pi) / spacing * xp.exp(-((k / sigma) ** 2) / 4)
 
@@ -166,13 +154,12 @@ def gram_condition(codes: Array) -> float:
     >>> gram_condition(np.eye(3))
     1.0
     """
-    xp = _floating("codes", codes)
+    xp = floating(codes=codes)
     if codes.ndim != 2 or 0 in codes.shape:
         raise ValueError(f"codes must have shape (n, dim) with n, dim >= 1, got {tuple(codes.shape)}")
     if codes.shape[0] > codes.shape[1]:
         return math.inf
-    wide = xp.float32 if xp.finfo(codes.dtype).bits < 32 else codes.dtype
-    values = xp.linalg.svdvals(xp.astype(codes, wide))
+    values = xp.linalg.svdvals(xp.astype(codes, wide_dtype(xp, codes)))
     largest, smallest = float(values[0]), float(values[-1])
     return (largest / smallest) ** 2 if smallest > 0 else math.inf
 
@@ -200,8 +187,8 @@ def gaussian_weights(n: int, std: float) -> np.ndarray:
            [0.274, 0.452, 0.274],
            [0.078, 0.348, 0.574]])
     """
-    t = np.arange(check_integer("n", n, minimum=1))
-    std = _positive("std", std)
+    t = np.arange(integer("n", n, minimum=1))
+    std = number("std", std, above=0)
     weights = np.exp(-(((t - t[:, None]) / std) ** 2) / 2)
     return weights / weights.sum(axis=-1, keepdims=True)
 
@@ -225,8 +212,9 @@ def total_variation(first: Array, second: Array) -> Array:
     0.5
     """
     xp = namespace(first=first, second=second)
+    floating(first=first)
+    floating(second=second)
     for name, array in (("first", first), ("second", second)):
-        _floating(name, array)
         if array.shape != first.shape or array.ndim < 1:
             raise ValueError(
                 f"first and second must have one shape (..., n), got {tuple(first.shape)} and "
@@ -287,23 +275,3 @@ def locality_profile(scores: Array) -> LocalityProfile:
     pairs = len(values) * (len(values) - 1) // 2
     rises = np.flatnonzero(np.diff(values) > 0)
     return LocalityProfile(wins / pairs, ties / pairs, int(rises[0]) + 1 if rises.size else None)
-
-
-# --- Checks
-
-
-def _positive(name: str, value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be finite and above 0, got {value!r}")
-    return float(value)
-
-
-def _floating(name: str, array: Array) -> Namespace:
-    if not array_api_compat.is_array_api_obj(array):
-        raise TypeError(f"{name} must be a floating array, got {type(array).__name__}")
-    xp = namespace(array)
-    if not xp.isdtype(array.dtype, "real floating"):
-        raise TypeError(f"{name} must be floating, got dtype {array.dtype}")
-    return xp

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from posenc._arrays import (
-    Array,
-    DType,
-    Namespace,
-    as_positions,
-    check_float_dtype,
-    check_integer,
-    is_length,
-    namespace,
-    torch_namespace,
-)
+from posenc._arrays import Array, DType, Namespace, namespace, torch_namespace
+from posenc._checks import as_positions, check_float_dtype, integer, is_length
 from posenc.offsets import positional_scores
 
 __all__ = ["argmax_positions", "integer_encoding", "one_hot_encoding"]
@@ -47,8 +38,8 @@ def integer_encoding(
     array([[1., 1., 1., 1.],
            [2., 2., 2., 2.]])
     """
-    dim = check_integer("dim", dim, minimum=1)
-    start = check_integer("start", start, minimum=-(2**53))
+    dim = integer("dim", dim, minimum=1)
+    start = integer("start", start, minimum=-(2**53))
     if start > 2**53:
         raise ValueError(f"start must be at most 2**53, got {start}")
     xp, t = _positions(positions, dtype)
@@ -92,11 +83,11 @@ def one_hot_encoding(positions: int | Array, size: int | None = None, *, dtype: 
            [0., 0., 1.]])
     """
     if is_length(positions):
-        size = check_integer("positions", positions, minimum=0) if size is None else size
+        size = integer("positions", positions, minimum=0) if size is None else size
     xp, t = _positions(positions, dtype)
     if size is None:
         raise ValueError("size must be given when positions is an array: the number of axes is not known")
-    size = check_integer("size", size, minimum=0)
+    size = integer("size", size, minimum=0)
     outside = (t < 0) | (t >= size) | (t != xp.floor(t))
     if bool(xp.any(outside)):
         first = float(t[outside][0])
@@ -137,5 +128,5 @@ def _positions(positions: int | Array, dtype: DType) -> tuple[Namespace, Array]:
     """`as_positions`, except that an integer n with a torch dtype is counted out in torch."""
     xp = torch_namespace(dtype) if is_length(positions) else None
     if xp is not None:
-        positions = xp.arange(check_integer("positions", positions, minimum=0))
+        positions = xp.arange(integer("positions", positions, minimum=0))
     return as_positions(positions)

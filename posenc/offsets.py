@@ -14,17 +14,8 @@ from numbers import Real
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from posenc._arrays import (
-    Array,
-    DType,
-    Namespace,
-    as_numbers,
-    check_float_dtype,
-    check_integer,
-    namespace,
-    to_device_of,
-    torch_namespace,
-)
+from posenc._arrays import Array, DType, Namespace, namespace, to_device_of, torch_namespace, wide_dtype
+from posenc._checks import as_numbers, check_float_dtype, floating, integer, number
 from posenc.sinusoidal import code_distance, frequencies, sinusoidal_encoding
 
 __all__ = [
@@ -89,7 +80,7 @@ def shift_matrix(
     freqs = frequencies(dim, base)
     if isinstance(offset, Real) and not isinstance(offset, bool):
         xp = torch_namespace(dtype) or np
-        k = xp.asarray(_finite("offset", offset), dtype=xp.float64)
+        k = xp.asarray(number("offset", offset), dtype=xp.float64)
     elif isinstance(offset, list | tuple) or is_array_api_obj(offset):
         xp, k = as_numbers("offset", offset)
     else:
@@ -135,7 +126,7 @@ def sine_only_encoding(
     array([[0.    , 0.    , 0.    , 0.    ],
            [0.8415, 0.0998, 0.01  , 0.001 ]])
     """
-    dim = check_integer("dim", dim, minimum=1)
+    dim = integer("dim", dim, minimum=1)
     return sinusoidal_encoding(positions, 2 * dim, base=base, dtype=dtype)[..., 0::2]
 
 
@@ -163,7 +154,7 @@ def cosine_only_encoding(
     array([[1.    , 1.    , 1.    , 1.    ],
            [0.5403, 0.995 , 1.    , 1.    ]])
     """
-    dim = check_integer("dim", dim, minimum=1)
+    dim = integer("dim", dim, minimum=1)
     return sinusoidal_encoding(positions, 2 * dim, base=base, dtype=dtype)[..., 1::2]
 
 
@@ -215,7 +206,7 @@ def min_code_distance(n: int, *, dim: int, base: float = 10000.0) -> float:
     >>> round(min_code_distance(5000, dim=4), 4), round(min_code_distance(5000, dim=64), 4)
     (0.0444, 1.4718)
     """
-    n = check_integer("n", n, minimum=2)
+    n = integer("n", n, minimum=2)
     return float(np.min(code_distance(np.arange(1, n), dim, base=base)))
 
 
@@ -243,15 +234,12 @@ def alias_offsets(n: int, *, dim: int, tolerance: float | None = None, base: flo
     >>> alias_offsets(100_000, dim=64)
     array([], dtype=int64)
     """
-    n = check_integer("n", n, minimum=2)
+    n = integer("n", n, minimum=2)
     offsets = np.arange(1, n)
     distance = code_distance(offsets, dim, base=base)
     if tolerance is None:
         return offsets[distance < distance[0]]
-    limit = _finite("tolerance", tolerance)
-    if limit <= 0:
-        raise ValueError(f"tolerance must be above 0, got {tolerance!r}")
-    return offsets[distance < limit]
+    return offsets[distance < number("tolerance", tolerance, above=0)]
 
 
 # --- Attention scores from positions alone
@@ -286,12 +274,7 @@ def positional_scores(encoding: Array, w_query: Array, w_key: Array) -> Array:
     Source: Ke et al., Rethinking Positional Encoding in Language Pre-training (2021), section 3.1, where the
     score is written as four terms; this is the one without words. https://arxiv.org/abs/2006.15595
     """
-    xp = namespace(encoding=encoding, w_query=w_query, w_key=w_key)
-    for name, array in (("encoding", encoding), ("w_query", w_query), ("w_key", w_key)):
-        if not xp.isdtype(array.dtype, "real floating"):
-            raise TypeError(f"{name} must be floating, got dtype {array.dtype}")
-        if array.dtype != encoding.dtype:
-            raise TypeError(f"{name} must have the dtype of encoding, {encoding.dtype}, got {array.dtype}")
+    xp = floating(encoding=encoding, w_query=w_query, w_key=w_key)
     if encoding.ndim != 2 or encoding.shape[0] < 1:
         raise ValueError(f"encoding must have shape (n, dim) with n >= 1, got {tuple(encoding.shape)}")
     for name, w in (("w_query", w_query), ("w_key", w_key)):
@@ -301,7 +284,7 @@ def positional_scores(encoding: Array, w_query: Array, w_key: Array) -> Array:
             )
     if w_query.shape != w_key.shape:
         raise ValueError(f"w_query {tuple(w_query.shape)} and w_key {tuple(w_key.shape)} must have one shape")
-    wide = xp.float32 if xp.finfo(encoding.dtype).bits < 32 else encoding.dtype
+    wide = wide_dtype(xp, encoding)
     p, w_q, w_k = (xp.astype(array, wide) for array in (encoding, w_query, w_key))
     return (p @ w_q) @ xp.matrix_transpose(p @ w_k)
 
@@ -335,7 +318,7 @@ def split_block(block: Array) -> tuple[Array, Array]:
     array([[-1.5,  3.5],
            [ 3.5,  1.5]])
     """
-    xp = _check_floating("block", block)
+    xp = floating(block=block)
     if block.ndim < 2 or tuple(block.shape[-2:]) != (2, 2):
         raise ValueError(f"block must have shape (..., 2, 2), got {tuple(block.shape)}")
     p, q, r, s = block[..., 0, 0], block[..., 0, 1], block[..., 1, 0], block[..., 1, 1]
@@ -445,9 +428,7 @@ def offset_head(
     >>> positional_scores(sinusoidal_encoding(8, 64), w_query, w_key).argmax(axis=-1)
     array([3, 4, 5, 6, 7, 7, 7, 7])
     """
-    factor = _finite("gain", gain)
-    if factor <= 0:
-        raise ValueError(f"gain must be above 0, got {gain!r}")
+    factor = number("gain", gain, above=0)
     m = shift_matrix(offset, dim, base=base, dtype=dtype)
     xp = namespace(m)
     w_key = xp.zeros_like(m) + xp.eye(m.shape[-1], dtype=m.dtype, device=m.device)
@@ -457,23 +438,8 @@ def offset_head(
 # --- Checks
 
 
-def _finite(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
-    if not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, got {value!r}")
-    return float(value)
-
-
-def _check_floating(name: str, array: Array) -> Namespace:
-    xp = namespace(**{name: array})
-    if not xp.isdtype(array.dtype, "real floating"):
-        raise TypeError(f"{name} must be floating, got dtype {array.dtype}")
-    return xp
-
-
 def _check_scores(scores: Array) -> Namespace:
-    xp = _check_floating("scores", scores)
+    xp = floating(scores=scores)
     if scores.ndim < 2 or 0 in scores.shape[-2:]:
         raise ValueError(f"scores must have shape (..., n, m) with n, m >= 1, got {tuple(scores.shape)}")
     return xp

@@ -8,7 +8,8 @@ from typing import Any
 
 import array_api_compat
 
-from posenc._arrays import Array, Namespace, check_integer, namespace
+from posenc._arrays import Array, Namespace, namespace
+from posenc._checks import integer
 
 __all__ = ["equivariance_error", "invariance_error", "same_bag"]
 
@@ -89,7 +90,7 @@ def _check_permutation(permutation: Sequence[int], x: Array) -> list[int]:
         raise TypeError(f"x must be an array, got {type(x).__name__}")
     if x.ndim < 1:
         raise ValueError(f"x must have shape (n, d), got {tuple(x.shape)}")
-    order = [check_integer("each of permutation", j, minimum=-(2**63)) for j in permutation]
+    order = [integer("each of permutation", j, minimum=-(2**63)) for j in permutation]
     if sorted(order) != list(range(x.shape[0])):
         raise ValueError(f"permutation must hold each of 0..{x.shape[0] - 1} once, got {order}")
     return order

@@ -16,13 +16,12 @@ from typing import Literal, get_args
 import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, Namespace, check_integer, is_length, namespace, to_device_of
+from posenc._arrays import Array, Namespace, namespace, to_device_of
+from posenc._checks import floating, integer, is_length, number
 from posenc._relative import (
     FIRE_WEIGHTS,
     as_integers,
-    as_number,
     check_between,
-    check_floats,
     check_reach,
     check_table,
     from_table,
@@ -106,7 +105,7 @@ def toeplitz_bias(values: Array, n_query: int) -> Array:
            [-1,  0,  1],
            [-2, -1,  0]])
     """
-    n_query = check_integer("n_query", n_query, minimum=0)
+    n_query = integer("n_query", n_query, minimum=0)
     xp = namespace(values=values)
     if values.ndim < 1 or values.shape[-1] < max(2 * n_query - 1, 0):
         raise ValueError(
@@ -189,7 +188,7 @@ def t5_bucket(
     Source: Raffel et al. (2020), section 2.1, which describes it in words; the formula is that of their code.
     """
     if is_length(offsets):
-        offsets = np.arange(check_integer("offsets", offsets, minimum=0))
+        offsets = np.arange(integer("offsets", offsets, minimum=0))
     xp, k = as_integers("offsets", offsets)
     return _bucket_rule(num_buckets, max_distance, bidirectional)(k, xp)
 
@@ -199,11 +198,11 @@ def _bucket_rule(
 ) -> Callable[[Array, Namespace], Array]:
     if not isinstance(bidirectional, bool):
         raise TypeError(f"bidirectional must be True or False, got {bidirectional!r}")
-    num_buckets = check_integer("num_buckets", num_buckets, minimum=4 if bidirectional else 2)
+    num_buckets = integer("num_buckets", num_buckets, minimum=4 if bidirectional else 2)
     if bidirectional and num_buckets % 2:
         raise ValueError(f"num_buckets must be even if bidirectional (half a side), got {num_buckets}")
     side = num_buckets // 2 if bidirectional else num_buckets
-    max_distance = check_integer("max_distance", max_distance, minimum=side // 2 + 1)
+    max_distance = integer("max_distance", max_distance, minimum=side // 2 + 1)
     if max_distance > 2**53:
         raise ValueError(f"max_distance must be at most 2**53, got {max_distance}")
     starts = np.asarray(_bucket_starts(side, max_distance))
@@ -324,8 +323,7 @@ def kerple_bias(
     if kind not in get_args(KerpleKind):
         raise ValueError(f'kind must be "log" or "power", got {kind!r}')
     p, a = _parameter("r1", r1), _parameter("r2", r2)
-    xp = namespace(r1=p, r2=a)
-    check_floats({"r1": p, "r2": a}, xp)
+    xp = floating(r1=p, r2=a)
     if p.shape != a.shape or p.ndim > 1:
         raise ValueError(
             f"r1 and r2 must be numbers or both of shape (heads,), got {tuple(p.shape)} and {tuple(a.shape)}"
@@ -337,7 +335,7 @@ def kerple_bias(
 
 
 def _parameter(name: str, value: float | Array) -> Array:
-    return value if array_api_compat.is_array_api_obj(value) else np.asarray(as_number(name, value))
+    return value if array_api_compat.is_array_api_obj(value) else np.asarray(number(name, value))
 
 
 def fire_distance(
@@ -387,7 +385,7 @@ def _above_zero(name: str, x: float | Array, like: Array, xp: Namespace) -> Arra
     array = _parameter(name, x)
     if array is not x:
         array = to_device_of(array, like, xp)
-    check_floats({name: array}, xp)
+    floating(**{name: array})
     if array.ndim:
         raise ValueError(f"{name} must be one number, got shape {tuple(array.shape)}")
     check_between(name, array, math.inf, xp)
@@ -430,8 +428,7 @@ def fire_bias(
     """
     given = (hidden_weight, hidden_bias, head_weight, head_bias)
     weights = dict(zip(FIRE_WEIGHTS, given, strict=True))
-    xp = namespace(**weights)
-    check_floats(weights, xp)
+    xp = floating(**weights)
     width, heads = hidden_weight.shape[:1], head_weight.shape[:1]
     wanted = {"hidden_weight": width, "hidden_bias": width, "head_weight": heads + width, "head_bias": heads}
     for name, array in weights.items():

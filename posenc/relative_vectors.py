@@ -10,8 +10,9 @@ import math
 
 import array_api_compat
 
-from posenc._arrays import Array, Namespace, namespace
-from posenc._relative import check_floats, check_reach, check_whole, spread
+from posenc._arrays import Array, Namespace, wide_dtype
+from posenc._checks import floating
+from posenc._relative import check_reach, check_whole, spread
 from posenc.attention import attention
 
 __all__ = ["shaw_attention", "shaw_scores", "shaw_values"]
@@ -47,8 +48,7 @@ def shaw_scores(
 
     Source: Shaw et al. (2018), sections 3.1 to 3.3.
     """
-    xp = namespace(query=query, table=table)
-    check_floats({"query": query, "table": table}, xp)
+    xp = floating(query=query, table=table)
     if query.ndim < 2 or table.ndim != 2 or table.shape[1] != query.shape[-1]:
         raise ValueError(
             "query must have shape (..., n_q, d) and table (2K + 1, d), "
@@ -86,8 +86,7 @@ def shaw_values(
 
     Source: Shaw et al. (2018), equation 3.
     """
-    xp = namespace(weights=weights, table=table)
-    check_floats({"weights": weights, "table": table}, xp)
+    xp = floating(weights=weights, table=table)
     if weights.ndim < 2 or table.ndim != 2:
         raise ValueError(
             f"weights must have shape (..., n_q, n_k) and table (2K + 1, d), "
@@ -145,10 +144,9 @@ def shaw_attention(
 
     Source: Shaw et al. (2018), sections 3.1 to 3.3.
     """
-    xp = namespace(query=query, key=key, value=value, key_table=key_table)
-    check_floats({"query": query, "key": key, "value": value, "key_table": key_table}, xp)
+    xp = floating(query=query, key=key, value=value, key_table=key_table)
     dtype = query.dtype
-    wide = xp.float32 if xp.finfo(dtype).bits < 32 else dtype
+    wide = wide_dtype(xp, query)
     q, k, v, keys = (xp.astype(x, wide) for x in (query, key, value, key_table))
     if query_positions is None and key_positions is None and q.ndim >= 2 and k.ndim >= 2:
         query_positions, key_positions = q.shape[-2], k.shape[-2]
@@ -156,8 +154,7 @@ def shaw_attention(
     factor = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
     output, weights = attention(q, k, v, bias=bias * factor, mask=mask, scale=scale)
     if value_table is not None:
-        namespace(query=query, value_table=value_table)
-        check_floats({"query": query, "value_table": value_table}, xp)
+        floating(query=query, value_table=value_table)
         table = xp.astype(value_table, wide)
         output = output + shaw_values(weights, table, query_positions, key_positions)
     return xp.astype(output, dtype), xp.astype(weights, dtype)

@@ -21,30 +21,27 @@ import numpy as np
 from array_api_compat import device, is_array_api_obj
 
 from posenc import sinusoidal
-from posenc._arrays import (
-    Array,
-    DType,
+from posenc._arrays import Array, DType, namespace, to_device_of, wide_dtype
+from posenc._checks import (
     as_numbers,
     check_even_dim,
     check_float_dtype,
-    check_integer,
     check_values,
-    namespace,
-    to_device_of,
+    floating,
+    integer,
+    number,
 )
 from posenc._rotation import (
     Layout,
     are_whole,
     check_frequencies,
     check_layout,
-    check_real,
     check_rotary_dim,
     check_vectors,
     codes,
     of_library,
     positions_of,
     turn,
-    wide_dtype,
 )
 
 __all__ = [
@@ -119,7 +116,7 @@ def rotate(
     turned = check_rotary_dim(rotary_dim, x.shape[-1])
     freqs = check_frequencies(frequencies, base, turned, whole=are_whole(positions))
     check_layout(layout)
-    scale = check_real("scale", scale)
+    scale = number("scale", scale)
     t = positions_of(positions, x, xp)
     if freqs.ndim == 2:
         if x.ndim < 3 or x.shape[-3] != freqs.shape[0]:
@@ -129,7 +126,7 @@ def rotate(
             )
         freqs = freqs[:, None, :]
     angles = t[..., None] * of_library("frequencies", freqs, x, xp)
-    return turn(x, codes(angles, wide_dtype(x, xp), layout, scale, xp), layout, xp)
+    return turn(x, codes(angles, wide_dtype(xp, x), layout, scale, xp), layout, xp)
 
 
 def rotary_matrix(
@@ -172,7 +169,7 @@ def rotary_matrix(
     """
     dim = check_even_dim(dim)
     if isinstance(position, Real) and not isinstance(position, bool):
-        position = np.asarray(check_real("position", position))
+        position = np.asarray(number("position", position))
     elif not (isinstance(position, list | tuple) or is_array_api_obj(position)):
         kind = type(position).__name__
         raise TypeError(f"position must be a number or an array of numbers, got {position!r} of type {kind}")
@@ -219,7 +216,7 @@ def offset_query(
     >>> int(scores.argmax())
     38
     """
-    k = check_real("offset", offset)
+    k = number("offset", offset)
     xp = check_vectors("key", key)
     everywhere = xp.full((*key.shape[:-1], 1), k, dtype=xp.float64, device=device(key))
     frequencies = _one_set(frequencies)
@@ -272,21 +269,19 @@ def rotate_xpos(
     Source: Sun et al., A Length-Extrapolatable Transformer (2022), section 2.2 and algorithm 1, where γ = 0.4
     and s = 512. https://arxiv.org/abs/2212.10554
     """
-    xp = check_vectors("query", query)
-    if check_vectors("key", key) is not xp or key.dtype != query.dtype or key.shape != query.shape:
-        raise ValueError(
-            f"key must have the library, dtype and shape of query: "
-            f"got {key.dtype} {tuple(key.shape)} and {query.dtype} {tuple(query.shape)}"
-        )
-    scale_base = check_real("scale_base", scale_base, above=0)
-    gamma = check_real("gamma", gamma, above=0)
-    center = check_real("center", center)
+    xp = floating(query=query, key=key)
+    check_vectors("query", query)
+    if key.shape != query.shape:
+        raise ValueError(f"key must have the shape of query, {tuple(query.shape)}, got {tuple(key.shape)}")
+    scale_base = number("scale_base", scale_base, above=0)
+    gamma = number("gamma", gamma, above=0)
+    center = number("center", center)
     dim = check_even_dim(query.shape[-1], "the last axis of query")
     omega = to_device_of(sinusoidal.frequencies(dim, base), query, xp)
     zeta = to_device_of((np.arange(0, dim, 2) / dim + gamma) / (1 + gamma), query, xp)
     t = positions_of(positions, query, xp)[..., None]
     check_layout(layout)
-    wide = wide_dtype(query, xp)
+    wide = wide_dtype(xp, query)
     # How many factors of e the fastest pair fades by, a position.
     rate = math.log1p(1 / gamma) / scale_base
     limit = -math.log(float(xp.finfo(query.dtype).smallest_normal))
@@ -326,14 +321,11 @@ def head_frequencies(wavelengths: Array) -> np.ndarray:
     >>> head_frequencies([4, 32, 512]).round(4).tolist()
     [[1.5708], [0.1963], [0.0123]]
     """
-    values = np.asarray(wavelengths)
-    if values.dtype.kind not in "iuf":
-        raise TypeError(f"wavelengths must be numbers, got {wavelengths!r}")
+    values = as_numbers("wavelengths", np.asarray(wavelengths))[1]
     if values.ndim not in (1, 2):
         raise ValueError(f"wavelengths must have shape (heads,) or (heads, dim/2), got {values.shape}")
-    if not (np.isfinite(values) & (values > 0)).all():
-        raise ValueError(f"wavelengths must be finite and above 0, got {wavelengths!r}")
-    return 2 * math.pi / values.astype(np.float64).reshape(len(values), -1)
+    check_values("wavelengths", values, lambda x: x > 0, "above 0", np)
+    return 2 * math.pi / values.reshape(len(values), -1)
 
 
 def find_period(series: Array, *, min_period: int = 2, max_period: int | None = None) -> int:
@@ -359,18 +351,15 @@ def find_period(series: Array, *, min_period: int = 2, max_period: int | None = 
     >>> find_period(np.cos(2 * np.pi * np.arange(100) / 7))
     7
     """
-    x = np.asarray(series)
-    if x.dtype.kind not in "iuf":
-        raise TypeError(f"series must be real numbers, got dtype {x.dtype}")
+    x = as_numbers("series", np.asarray(series))[1]
     if x.ndim != 1 or len(x) < 4:
         raise ValueError(f"series must have shape (n,) with n >= 4, got {x.shape}")
-    low = check_integer("min_period", min_period, minimum=2)
-    high = len(x) // 2 if max_period is None else check_integer("max_period", max_period, minimum=low)
+    low = integer("min_period", min_period, minimum=2)
+    high = len(x) // 2 if max_period is None else integer("max_period", max_period, minimum=low)
     if not low <= high <= len(x) // 2:
         raise ValueError(f"periods must lie in 2..{len(x) // 2}, half the length, got {low}..{high}")
-    x = x.astype(np.float64)
-    if not np.isfinite(x).all() or np.ptp(x) == 0:
-        raise ValueError("series must be finite and not constant: it has no period")
+    if np.ptp(x) == 0:
+        raise ValueError(f"series must not be constant: it has no period, got {x[0]:g} throughout")
     x = x - x.mean()
     n = np.arange(len(x))
     strength = [abs(np.exp(-2j * math.pi * n / p) @ x) for p in range(low, high + 1)]
@@ -438,11 +427,11 @@ def half_to_interleaved(
 
 def _reorder(x: Array, axis: Any, head_dim: Any, rotary_dim: Any, *, to_half: bool) -> Array:
     xp = namespace(x=x)
-    axis = check_integer("axis", axis, minimum=-x.ndim)
+    axis = integer("axis", axis, minimum=-x.ndim)
     if axis >= x.ndim:
         raise ValueError(f"axis must lie in {-x.ndim}..{x.ndim - 1}, got {axis}")
     length = x.shape[axis]
-    head = length if head_dim is None else check_integer("head_dim", head_dim, minimum=2)
+    head = length if head_dim is None else integer("head_dim", head_dim, minimum=2)
     if head == 0 or length % head:
         raise ValueError(f"head_dim must divide the length of axis {axis}, {length}, got {head}")
     turned = check_rotary_dim(rotary_dim, head)

@@ -14,19 +14,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from posenc import sinusoidal
-from posenc._arrays import Array, as_numbers, check_even_dim, check_integer
+from posenc._arrays import Array, wide_dtype
+from posenc._checks import as_numbers, check_even_dim, integer, number
 from posenc._rotation import (
     Layout,
     are_whole,
     check_below_turn,
     check_layout,
-    check_real,
     check_rotary_dim,
     check_vectors,
     codes,
     of_library,
     turn,
-    wide_dtype,
 )
 
 __all__ = ["axial_frequencies", "mrope_coordinates", "mrope_frequencies", "rotate_axes"]
@@ -71,7 +70,7 @@ def rotate_axes(
     xp = check_vectors("x", x)
     turned = check_rotary_dim(rotary_dim, x.shape[-1])
     check_layout(layout)
-    scale = check_real("scale", scale)
+    scale = number("scale", scale)
     omega_xp, omega = as_numbers("frequencies", frequencies)
     if omega.ndim != 2 or omega.shape[1] != turned // 2:
         raise ValueError(f"frequencies must have shape (axes, {turned // 2}), got {tuple(omega.shape)}")
@@ -88,7 +87,7 @@ def rotate_axes(
             f"{tuple(x.shape)} and {axes} coordinates in the last, got {shape}"
         )
     t, omega = of_library("coordinates", t, x, xp), of_library("frequencies", omega, x, xp)
-    return turn(x, codes(t @ omega, wide_dtype(x, xp), layout, scale, xp), layout, xp)
+    return turn(x, codes(t @ omega, wide_dtype(xp, x), layout, scale, xp), layout, xp)
 
 
 def axial_frequencies(dim: int, axes: int, *, base: float = 10000.0) -> np.ndarray:
@@ -114,7 +113,7 @@ def axial_frequencies(dim: int, axes: int, *, base: float = 10000.0) -> np.ndarr
     Source: the common form for images; Heo et al., Rotary Position Embedding for Vision Transformer (2024),
     section 3.2. https://arxiv.org/abs/2403.13298
     """
-    axes = check_integer("axes", axes, minimum=1)
+    axes = integer("axes", axes, minimum=1)
     dim = check_even_dim(dim)
     if dim % (2 * axes):
         raise ValueError(f"dim must be a multiple of 2 · axes = {2 * axes}, got {dim}")
@@ -148,7 +147,7 @@ def mrope_frequencies(dim: int, sections: Sequence[int], *, base: float = 10000.
     Source: Wang et al., Qwen2-VL (2024), section 2.1. https://arxiv.org/abs/2409.12191
     """
     omega = sinusoidal.frequencies(dim, base)
-    sizes = [check_integer("each of sections", size, minimum=0) for size in sections]
+    sizes = [integer("each of sections", size, minimum=0) for size in sections]
     if sum(sizes) != len(omega):
         raise ValueError(f"sections must sum to dim/2 = {len(omega)}, got {sizes}")
     axis = np.repeat(np.arange(len(sizes)), sizes)
@@ -182,12 +181,12 @@ def mrope_coordinates(parts: Sequence[int | Sequence[int]]) -> np.ndarray:
     start, found = 0, [np.empty((0, 3), dtype=np.int64)]
     for part in parts:
         if isinstance(part, Sequence | np.ndarray):
-            sizes = [check_integer("each size of a grid", size, minimum=1) for size in part]
+            sizes = [integer("each size of a grid", size, minimum=1) for size in part]
             if len(sizes) != 3:
                 raise ValueError(f"a grid must be (frames, rows, columns), got {part!r}")
             some = np.indices(sizes).reshape(3, -1).T
         else:
-            length = check_integer("a number of text tokens", part, minimum=0)
+            length = integer("a number of text tokens", part, minimum=0)
             some = np.repeat(np.arange(length)[:, None], 3, axis=1)
         found.append(start + some)
         start += int(some.max(initial=-1)) + 1

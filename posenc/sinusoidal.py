@@ -7,23 +7,18 @@ from __future__ import annotations
 
 import math
 
-import array_api_compat
 import numpy as np
 
-from posenc._arrays import (
-    Array,
-    DType,
-    Namespace,
+from posenc._arrays import Array, DType, Namespace, to_device_of, torch_namespace
+from posenc._checks import (
     as_positions,
     check_base,
     check_even_dim,
     check_finite,
     check_float_dtype,
-    check_integer,
+    floating,
+    integer,
     is_length,
-    namespace,
-    to_device_of,
-    torch_namespace,
 )
 
 __all__ = [
@@ -120,14 +115,17 @@ def sinusoidal_encoding(
     freqs = frequencies(dim, base)
     if is_length(positions):
         xp = torch_namespace(dtype) or np
-        return _table(
-            check_integer("positions", positions, minimum=0), freqs, check_float_dtype(dtype, xp), xp
-        )
+        return _table(integer("positions", positions, minimum=0), freqs, check_float_dtype(dtype, xp), xp)
     xp, t = as_positions(positions)
     dtype = check_float_dtype(dtype, xp)
-    angles = t[..., None] * to_device_of(freqs, t, xp)
+    return _codes(t, to_device_of(freqs, t, xp), dtype, xp)
+
+
+def _codes(t: Array, freqs: Array, dtype: DType, xp: Namespace) -> Array:
+    """The formula, for positions in float64."""
+    angles = t[..., None] * freqs
     pairs = xp.stack([xp.astype(xp.sin(angles), dtype), xp.astype(xp.cos(angles), dtype)], axis=-1)
-    return xp.reshape(pairs, (*t.shape, 2 * len(freqs)))
+    return xp.reshape(pairs, (*t.shape, 2 * freqs.shape[0]))
 
 
 def _table(n: int, freqs: np.ndarray, dtype: DType, xp: Namespace) -> Array:
@@ -137,11 +135,9 @@ def _table(n: int, freqs: np.ndarray, dtype: DType, xp: Namespace) -> Array:
     their product are float64 (complex128); only the result is rounded.
     """
     block = 2 ** round(math.log2(max(n, 1)) / 2)
-    omega = xp.asarray(freqs)
-    step = xp.arange(block, dtype=xp.float64)[:, None] * omega
-    turn = xp.cos(step) - 1j * xp.sin(step)
-    start = xp.arange(0, n, block, dtype=xp.float64)[:, None] * omega
-    code = xp.sin(start) + 1j * xp.cos(start)
+    starts, steps = xp.arange(0, n, block, dtype=xp.float64), xp.arange(block, dtype=xp.float64)
+    code, step = (_as_complex(_codes(t, xp.asarray(freqs), xp.float64, xp), xp) for t in (starts, steps))
+    turn = -1j * step
     table = xp.empty((n, 2 * len(freqs)), dtype=dtype)
     # Some blocks at a time in one buffer, so that the float64 values stay in the processor's cache.
     many = max(1, 2**17 // (block * len(freqs)))
@@ -152,6 +148,13 @@ def _table(n: int, freqs: np.ndarray, dtype: DType, xp: Namespace) -> Array:
         rows = table[k * block : (k + many) * block, :]
         rows[...] = xp.reshape(_interleaved(turned, xp), (-1, 2 * len(freqs)))[: rows.shape[0], :]
     return table
+
+
+def _as_complex(x: Array, xp: Namespace) -> Array:
+    """Real (..., 2m) as complex (..., m), without a copy."""
+    if xp is np:
+        return x.view(np.complex128)
+    return xp.view_as_complex(xp.reshape(x, (*x.shape[:-1], x.shape[-1] // 2, 2)))
 
 
 def _interleaved(z: Array, xp: Namespace) -> Array:
@@ -209,14 +212,10 @@ def decode_position(codes: Array, n: int, *, base: float = 10000.0) -> Array:
     >>> decode_position(sinusoidal_encoding([7, 4999], 64), 5000)
     array([   7, 4999])
     """
-    n = check_integer("n", n, minimum=1)
-    if not array_api_compat.is_array_api_obj(codes):
-        raise TypeError(f"codes must be a floating array (..., dim), got {type(codes).__name__}")
-    xp = namespace(codes)
-    if codes.ndim < 1 or not xp.isdtype(codes.dtype, "real floating"):
-        raise TypeError(
-            f"codes must be a floating array (..., dim), got {codes.dtype} of shape {tuple(codes.shape)}"
-        )
+    n = integer("n", n, minimum=1)
+    xp = floating(codes=codes)
+    if codes.ndim < 1:
+        raise ValueError("codes must have shape (..., dim), got a single number")
     dim = check_even_dim(codes.shape[-1], "the width of codes")
     check_finite("codes", codes, xp)
     table = to_device_of(sinusoidal_encoding(n, dim, base=base), codes, xp)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
 from typing import Any
 
 import array_api_strict
@@ -124,6 +126,38 @@ def test_lists_where_arrays_are_wanted_are_called_by_their_name() -> None:
         posenc.toeplitz_spread(rows)
     with pytest.raises(TypeError, match=r"hidden_bias must be an array, got .* of type list"):
         posenc.fire_bias(A[0], rows[0], A, A[0, :3], 3)
+
+
+NUMBERS = {
+    "sinusoidal_encoding": lambda x: posenc.sinusoidal_encoding(3, 4, base=x),
+    "shift_matrix": lambda x: posenc.shift_matrix(x, 4),
+    "offset_head": lambda x: posenc.offset_head(3, 4, x)[0],
+    "alias_offsets": lambda x: posenc.alias_offsets(9, dim=4, tolerance=x),
+    "rotary_matrix": lambda x: posenc.rotary_matrix(x, 4),
+    "rotate": lambda x: posenc.rotate(X, 3, scale=x),
+    "offset_query": lambda x: posenc.offset_query(X, x),
+    "rotate_xpos": lambda x: posenc.rotate_xpos(X, X, 3, gamma=x, center=x, scale_base=x)[0],
+    "yarn_frequencies": lambda x: posenc.yarn_frequencies(64, x, original_length=4096, beta_fast=x),
+    "alibi_bias": lambda x: posenc.alibi_bias(x, 3),
+    "add_alibi_columns": lambda x: posenc.add_alibi_columns(X, X, x, scale=x, center=x)[1],
+    "rbf_encoding": lambda x: posenc.rbf_encoding(3, [0, 1], x),
+    "gaussian_weights": lambda x: posenc.gaussian_weights(3, x),
+    "kerple_bias": lambda x: posenc.kerple_bias(x, x, 3),
+    "fire_distance": lambda x: posenc.fire_distance(3, c=x, threshold=x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_may_be_of_any_real_kind_and_nothing_else(name: str) -> None:
+    call = NUMBERS[name]
+    for same in (Fraction(3, 2), np.float32(1.5), np.float64(1.5)):
+        np.testing.assert_allclose(call(same), call(1.5), rtol=1e-6)
+    for what in ("1.5", None if name != "alias_offsets" else "", True, np.True_, 1.5j):
+        with pytest.raises(TypeError, match=r"must be (a real|a number|a float|floating|integers, float)"):
+            call(what)
+    for far in (math.nan, 10**400 if name != "alibi_bias" else math.inf):
+        with pytest.raises(ValueError, match=r"must be (finite|above)"):
+            call(far)
 
 
 def test_a_library_without_float64_is_told_so() -> None:

@@ -115,7 +115,7 @@ WORD: Any = "8"
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda: linear_frequencies(8, 0.5), ValueError, "factor must be at least 1, got 0.5"),
+        (lambda: linear_frequencies(8, 0.5), ValueError, "factor must be finite and at least 1, got 0.5"),
         (lambda: linear_frequencies(8, WORD), TypeError, "factor must be a real number"),
         (lambda: ntk_frequencies(2, 2), ValueError, "dim must be at least 4"),
         (lambda: dynamic_ntk_frequencies(8, 2, 0, original_length=9), ValueError, "^length must be"),
