@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import array_api_compat
 import numpy as np
 
-# An array of NumPy, torch, JAX or CuPy. The array API standard has no common base class to name here.
+# What may be an array of any library or a list of numbers, as positions may.
 Array = Any
+
+
+class OneArray(Protocol):
+    """An array of NumPy, torch, JAX or CuPy: the array API standard has no common base class to name."""
+
+    @property
+    def dtype(self) -> Any: ...
+    @property
+    def shape(self) -> Any: ...
+    @property
+    def ndim(self) -> int: ...
+    def __getitem__(self, key: Any, /) -> Any: ...
+
+
+# Torch in, torch out. For results with as many axes as the argument: NumPy types may say how many those are.
+ArrayT = TypeVar("ArrayT", bound=OneArray)
+
 # A dtype, a namespace or a device of any of them.
 DType = Any
 Namespace = Any

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 
-from posenc._arrays import Array, Namespace, namespace, wide_dtype
+from posenc._arrays import Array, ArrayT, Namespace, namespace, wide_dtype
 from posenc._checks import floating
 
 __all__ = ["add_positions", "concat_positions"]
 
 
-def add_positions(x: Array, pe: Array, *, scale: bool = False) -> Array:
+def add_positions(x: ArrayT, pe: Array, *, scale: bool = False) -> ArrayT:
     """Token embeddings plus their position codes, the input of a Transformer.
 
     x + pe, or with `scale` sqrt(dim) · x + pe.
@@ -28,10 +28,6 @@ def add_positions(x: Array, pe: Array, *, scale: bool = False) -> Array:
     Returns:
         Array of the shape and dtype of x. The sum is made in the wider of the two dtypes, in float32 at
         least, and rounded once.
-
-    Raises:
-        TypeError: arrays of different libraries, or not floating; scale is not a bool.
-        ValueError: shapes that do not fit.
 
     >>> import numpy as np
     >>> add_positions(np.array([[1.0, 3.0], [1.0, 3.0]]), np.array([[2.0, 1.0], [1.0, 3.0]]))
@@ -54,7 +50,7 @@ def add_positions(x: Array, pe: Array, *, scale: bool = False) -> Array:
     return xp.astype(embeddings + xp.astype(pe, wide), x.dtype)
 
 
-def concat_positions(x: Array, pe: Array) -> Array:
+def concat_positions(x: ArrayT, pe: Array) -> ArrayT:
     """Token embeddings with their position codes beside them, in columns of their own.
 
     [x; pe]. A linear layer on it is [x; pe] [W_x; W_p] = x W_x + pe W_p; with W_x = W_p = W it is
@@ -67,10 +63,6 @@ def concat_positions(x: Array, pe: Array) -> Array:
 
     Returns:
         Array (seq, dim + d_p) or (batch, seq, dim + d_p) of the dtype of x, to which the codes are rounded.
-
-    Raises:
-        TypeError: arrays of different libraries, or not floating.
-        ValueError: shapes that do not fit.
 
     >>> import numpy as np
     >>> concat_positions(np.array([[1.0, 3.0]]), np.array([[2.0, 1.0]]))

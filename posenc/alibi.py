@@ -10,17 +10,22 @@ Extrapolation (2022), section 3. https://arxiv.org/abs/2108.12409
 from __future__ import annotations
 
 import math
+from typing import overload
 
 import numpy as np
 
 from posenc._alibi import check_range, check_slopes, column_count, make_bias, widen
-from posenc._arrays import Array, DType, Namespace, namespace, to_device_of
+from posenc._arrays import Array, ArrayT, DType, Namespace, namespace, to_device_of
 from posenc._checks import check_float_dtype, floating, integer, number
 from posenc._rotation import positions_of
 
 __all__ = ["add_alibi_columns", "alibi_bias", "alibi_slopes"]
 
 
+@overload
+def alibi_slopes(heads: int, *, like: np.ndarray | None = ...) -> np.ndarray: ...
+@overload
+def alibi_slopes(heads: int, *, like: ArrayT) -> ArrayT: ...
 def alibi_slopes(heads: int, *, like: Array | None = None) -> Array:
     """The published slope of each head.
 
@@ -34,9 +39,6 @@ def alibi_slopes(heads: int, *, like: Array | None = None) -> Array:
 
     Returns:
         float64 array (heads,).
-
-    Raises:
-        TypeError, ValueError: heads is not an integer, or below 1.
 
     >>> alibi_slopes(4)
     array([0.25      , 0.0625    , 0.015625  , 0.00390625])
@@ -87,10 +89,7 @@ def alibi_bias(
         of heads for a number. Computed in float64 and rounded once. A query without any key gets −inf only.
 
     Raises:
-        TypeError: slopes or positions are not numbers, or belong to different libraries; dtype is not
-            floating.
-        ValueError: slopes of another rank, negative or not finite; more queries than keys; positions whose
-            leading axes differ.
+        ValueError: more queries than keys.
 
     >>> alibi_bias(0.5, 3)
     array([[ 0. , -inf, -inf],
@@ -109,15 +108,15 @@ def alibi_bias(
 
 
 def add_alibi_columns(
-    query: Array,
-    key: Array,
+    query: ArrayT,
+    key: ArrayT,
     slopes: float | Array,
     positions: int | Array | None = None,
     *,
     scale: float | None = None,
     center: float = 0.0,
     width: int | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[ArrayT, ArrayT]:
     """Queries and keys with a few more columns, which make ALiBi of plain causal attention, without a bias.
 
     [q_t, m/scale] · [k_u, u − c] · scale = q_t · k_u · scale + m · (u − c), which is the score of ALiBi plus
@@ -150,10 +149,7 @@ def add_alibi_columns(
         query and key, of the same dtypes, wider by 1 or 6 columns, or of the given width.
 
     Raises:
-        TypeError: query or key is not floating, they differ in dtype or library; slopes or positions as in
-            `alibi_bias`.
-        ValueError: shapes that do not fit, a number out of range, or one that the dtype cannot hold (above
-            65504 in float16).
+        ValueError: a number that the dtype cannot hold, such as a position beyond c ± 65504 in float16.
 
     >>> from posenc import causal_mask
     >>> from posenc.attention import attention

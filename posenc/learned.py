@@ -12,7 +12,7 @@ from typing import Literal
 import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, Namespace, namespace, to_device_of, wide_dtype
+from posenc._arrays import Array, ArrayT, Namespace, namespace, to_device_of, wide_dtype
 from posenc._checks import check_has_axis, floating, integer, is_length
 
 __all__ = ["interpolate_table", "learned_encoding"]
@@ -37,9 +37,7 @@ def learned_encoding(positions: int | Array, table: Array, *, overflow: Overflow
         Gradients reach the rows that were picked, and no other.
 
     Raises:
-        TypeError: positions or table of a wrong kind or dtype, or of different libraries.
-        ValueError: a position is negative, or not below max_len while overflow is "error"; table is not a
-            matrix with at least one row; overflow is neither word.
+        ValueError: a position that is not below max_len, unless overflow is "clamp".
 
     >>> import numpy as np
     >>> table = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
@@ -74,7 +72,7 @@ def learned_encoding(positions: int | Array, table: Array, *, overflow: Overflow
     return xp.reshape(picked, (*rows.shape, table.shape[1]))
 
 
-def interpolate_table(table: Array, length: int, *, align_corners: bool = True) -> Array:
+def interpolate_table(table: ArrayT, length: int, *, align_corners: bool = True) -> ArrayT:
     """A table of another length, its rows mixed linearly from neighbouring rows of the old one.
 
     new[j] = (1 − f) · table[k] + f · table[k + 1], where k + f = j · (max_len − 1) / (length − 1); without
@@ -92,10 +90,6 @@ def interpolate_table(table: Array, length: int, *, align_corners: bool = True) 
     Returns:
         Array (length, dim) of the dtype and library and on the device of table; computed in float32 at least
         and rounded once. With length = max_len the same numbers.
-
-    Raises:
-        TypeError: table is not a floating array, length is not an integer, align_corners is not a bool.
-        ValueError: table is not a matrix with at least one row, length is below 1.
 
     >>> import numpy as np
     >>> table = np.array([[0.0], [1.0], [2.0], [3.0]])

@@ -14,7 +14,16 @@ from numbers import Real
 import numpy as np
 from array_api_compat import is_array_api_obj
 
-from posenc._arrays import Array, DType, Namespace, namespace, to_device_of, torch_namespace, wide_dtype
+from posenc._arrays import (
+    Array,
+    ArrayT,
+    DType,
+    Namespace,
+    namespace,
+    to_device_of,
+    torch_namespace,
+    wide_dtype,
+)
 from posenc._checks import as_numbers, check_float_dtype, floating, integer, number
 from posenc.sinusoidal import code_distance, frequencies, sinusoidal_encoding
 
@@ -60,10 +69,6 @@ def shift_matrix(
     Returns:
         Array of shape (dim, dim), or offset.shape + (dim, dim), of the library and on the device of
         `offset`.
-
-    Raises:
-        TypeError: offset is not a number or comes in an array of float16 or bfloat16, dtype is not floating.
-        ValueError: offset is not finite, dim is odd or below 2, base is not above 1.
 
     >>> m = shift_matrix(3, 4)
     >>> m.round(4)
@@ -119,9 +124,6 @@ def sine_only_encoding(
     Returns:
         Array of shape (n, dim), or positions.shape + (dim,), of the library and on the device of `positions`.
 
-    Raises:
-        TypeError, ValueError: as in `posenc.sinusoidal_encoding`.
-
     >>> sine_only_encoding(2, 4).round(4)
     array([[0.    , 0.    , 0.    , 0.    ],
            [0.8415, 0.0998, 0.01  , 0.001 ]])
@@ -146,9 +148,6 @@ def cosine_only_encoding(
 
     Returns:
         Array of shape (n, dim), or positions.shape + (dim,), of the library and on the device of `positions`.
-
-    Raises:
-        TypeError, ValueError: as in `posenc.sinusoidal_encoding`.
 
     >>> cosine_only_encoding(2, 4).round(4)
     array([[1.    , 1.    , 1.    , 1.    ],
@@ -176,9 +175,6 @@ def relative_kernel(offsets: int | Array, dim: int, *, base: float = 10000.0) ->
     Returns:
         float64 array, (n,) or offsets.shape, between −dim/2 and dim/2.
 
-    Raises:
-        TypeError, ValueError: as in `posenc.sinusoidal_encoding`.
-
     >>> relative_kernel(4, 64).round(4)
     array([32.    , 30.9168, 28.3039, 25.587 ])
     """
@@ -199,9 +195,6 @@ def min_code_distance(n: int, *, dim: int, base: float = 10000.0) -> float:
     Returns:
         The distance as a float: above 0 in exact arithmetic, as π is irrational. `code_distance(2, dim)[1]`,
         the distance of neighbours, when no two codes come closer than neighbours do.
-
-    Raises:
-        TypeError, ValueError: n is not an integer or below 2; dim or base as in `posenc.code_distance`.
 
     >>> round(min_code_distance(5000, dim=4), 4), round(min_code_distance(5000, dim=64), 4)
     (0.0444, 1.4718)
@@ -224,10 +217,6 @@ def alias_offsets(n: int, *, dim: int, tolerance: float | None = None, base: flo
 
     Returns:
         Integer NumPy array of offsets, ascending; empty if there are none.
-
-    Raises:
-        TypeError, ValueError: n is not an integer or below 2, tolerance is not a number above 0; dim or base
-            as in `posenc.code_distance`.
 
     >>> alias_offsets(1000, dim=2, tolerance=0.02)
     array([ 44, 333, 377, 666, 710, 754])
@@ -260,11 +249,6 @@ def positional_scores(encoding: Array, w_query: Array, w_key: Array) -> Array:
         Array (..., n, n), one row a query position t, one column a key position u, of the dtype of encoding;
         float16 and bfloat16 scores are computed and returned in float32.
 
-    Raises:
-        TypeError: arrays of different libraries or dtypes, or not floating.
-        ValueError: encoding is not (n, dim) with n ≥ 1, a projection does not have dim rows, or the two
-            projections differ in shape.
-
     >>> codes = sinusoidal_encoding(3, 64)
     >>> positional_scores(codes, np.eye(64), np.eye(64)).round(3)
     array([[32.   , 30.917, 28.304],
@@ -289,7 +273,7 @@ def positional_scores(encoding: Array, w_query: Array, w_key: Array) -> Array:
     return (p @ w_q) @ xp.matrix_transpose(p @ w_k)
 
 
-def split_block(block: Array) -> tuple[Array, Array]:
+def split_block(block: ArrayT) -> tuple[ArrayT, ArrayT]:
     """A 2×2 block of W_Qᵀ W_K as the part that sees only t − u and the part that sees only t + u.
 
     For v_t = (sin ωt, cos ωt) and B = [[p, q], [r, s]]:
@@ -305,10 +289,6 @@ def split_block(block: Array) -> tuple[Array, Array]:
     Returns:
         Two arrays (..., 2, 2) whose sum is block: [[a, b], [−b, a]], a rotation times a factor, and
         [[−c, e], [e, c]], a reflection times a factor.
-
-    Raises:
-        TypeError: block is not a floating array.
-        ValueError: the last two axes are not 2 and 2.
 
     >>> difference, total = split_block(np.array([[1.0, 5.0], [2.0, 4.0]]))
     >>> difference
@@ -343,10 +323,6 @@ def toeplitz_spread(scores: Array) -> Array:
     Returns:
         Array of shape (...), in the unit of the scores.
 
-    Raises:
-        TypeError: scores are not a floating array.
-        ValueError: scores are not matrices, or have no rows or columns.
-
     >>> toeplitz_spread(np.array([[0.0, 1.0], [2.0, 0.5]])).item()
     0.5
     """
@@ -368,10 +344,6 @@ def offset_share(scores: Array) -> Array:
 
     Returns:
         Array of shape (...), between 0 and 1; NaN where all scores are equal and there is no variance.
-
-    Raises:
-        TypeError: scores are not a floating array.
-        ValueError: scores are not matrices, or have no rows or columns.
 
     >>> t = np.arange(5.0)
     >>> [offset_share(s).round(3).item() for s in (t[:, None] - t, t[:, None] * t)]
@@ -420,9 +392,6 @@ def offset_head(
     Returns:
         w_query and w_key, each of shape (dim, dim), or offset.shape + (dim, dim), for rows: the queries are
         `codes @ w_query` (so w_query is gain · M_kᵀ), the keys `codes @ w_key`.
-
-    Raises:
-        TypeError, ValueError: gain is not a finite number above 0; others as in `shift_matrix`.
 
     >>> w_query, w_key = offset_head(3, 64)
     >>> positional_scores(sinusoidal_encoding(8, 64), w_query, w_key).argmax(axis=-1)

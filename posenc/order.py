@@ -52,9 +52,7 @@ def equivariance_error(f: Callable[[Array], Array], x: Array, permutation: Seque
         max |f(x[π]) − f(x)[π]| as a float.
 
     Raises:
-        TypeError: x or a result of f is not an array, or permutation does not hold integers.
-        ValueError: permutation is not one of 0..n-1, f does not give one row per input row, or results of
-            different shapes.
+        ValueError: f does not give one row for each row of x.
 
     >>> import numpy as np
     >>> equivariance_error(lambda x: x - x.mean(axis=0), np.eye(3), [2, 0, 1])
@@ -76,7 +74,7 @@ def invariance_error(f: Callable[[Array], Array], x: Array, permutation: Sequenc
 
     0 (to rounding) means: f cannot see the order at all.
 
-    Args, raises: as in `equivariance_error`, but f may give any shape.
+    Args: as in `equivariance_error`, but f may give any shape.
 
     >>> import numpy as np
     >>> invariance_error(lambda x: x.sum(axis=0), np.eye(3), [2, 0, 1])

@@ -10,7 +10,7 @@ import math
 
 import array_api_compat
 
-from posenc._arrays import Array, Namespace, wide_dtype
+from posenc._arrays import Array, ArrayT, Namespace, wide_dtype
 from posenc._checks import floating
 from posenc._relative import check_reach, check_whole, spread
 from posenc.attention import attention
@@ -19,11 +19,11 @@ __all__ = ["shaw_attention", "shaw_scores", "shaw_values"]
 
 
 def shaw_scores(
-    query: Array,
-    table: Array,
+    query: ArrayT,
+    table: ArrayT,
     query_positions: int | Array | None = None,
     key_positions: int | Array | None = None,
-) -> Array:
+) -> ArrayT:
     """What Shaw's key table adds to the scores. Not yet scaled.
 
     S(t, u) = q_t · a_j, with j = clip(u − t, −K, K) + K.
@@ -36,9 +36,6 @@ def shaw_scores(
 
     Returns:
         Array (..., n_q, n_k). Besides it the memory is n_q · (2K + 1) numbers, not n_q · n_k · d.
-
-    Raises:
-        TypeError, ValueError: arrays, dtypes, shapes or positions that do not fit.
 
     >>> import numpy as np
     >>> shaw_scores(np.eye(3), np.array([[1.0, 1, 1], [0, 0, 0], [5, 6, 7]]))
@@ -59,11 +56,11 @@ def shaw_scores(
 
 
 def shaw_values(
-    weights: Array,
-    table: Array,
+    weights: ArrayT,
+    table: ArrayT,
     query_positions: int | Array | None = None,
     key_positions: int | Array | None = None,
-) -> Array:
+) -> ArrayT:
     """What Shaw's value table adds to the output of attention.
 
     z_t = Σ_u A(t, u) · a_j, with j = clip(u − t, −K, K) + K.
@@ -75,9 +72,6 @@ def shaw_values(
 
     Returns:
         Array (..., n_q, d).
-
-    Raises:
-        TypeError, ValueError: as in `shaw_scores`.
 
     >>> import numpy as np
     >>> shaw_values(np.full((2, 2), 0.5), np.array([[1.0, 0], [0, 0], [0, 8]]))
@@ -105,9 +99,9 @@ def shaw_values(
 
 
 def shaw_attention(
-    query: Array,
-    key: Array,
-    value: Array,
+    query: ArrayT,
+    key: ArrayT,
+    value: ArrayT,
     key_table: Array,
     value_table: Array | None = None,
     *,
@@ -115,7 +109,7 @@ def shaw_attention(
     scale: float | None = None,
     query_positions: int | Array | None = None,
     key_positions: int | Array | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[ArrayT, ArrayT]:
     """Attention with a vector for each clipped offset, added to the keys and, if wanted, to the values.
 
     A = softmax(q_t · (k_u + a^K_j) · scale), output z_t = Σ_u A(t, u) · (v_u + a^V_j),
@@ -130,9 +124,6 @@ def shaw_attention(
     Returns:
         output (..., n_q, d_v) and weights (..., n_q, n_k). float16 and bfloat16 are computed in float32 and
         rounded once.
-
-    Raises:
-        TypeError, ValueError: as in `posenc.attention.attention` and `shaw_scores`.
 
     >>> import numpy as np
     >>> x = np.eye(3)

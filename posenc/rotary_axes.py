@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from posenc import sinusoidal
-from posenc._arrays import Array, wide_dtype
+from posenc._arrays import Array, ArrayT, wide_dtype
 from posenc._checks import as_numbers, check_even_dim, integer, number
 from posenc._rotation import (
     Layout,
@@ -32,14 +32,14 @@ __all__ = ["axial_frequencies", "mrope_coordinates", "mrope_frequencies", "rotat
 
 
 def rotate_axes(
-    x: Array,
+    x: ArrayT,
     coordinates: Array,
     frequencies: Array,
     *,
     layout: Layout = "interleaved",
     rotary_dim: int | None = None,
     scale: float = 1.0,
-) -> Array:
+) -> ArrayT:
     """Queries or keys, turned by positions of several coordinates.
 
     Pair i turns counter-clockwise by Σ_a ω_(a,i) t_a for the position t = (t_0, t_1, ...). Scores depend on
@@ -55,10 +55,6 @@ def rotate_axes(
 
     Returns:
         Array of the shape and dtype of x.
-
-    Raises:
-        TypeError: as in `posenc.rotate`.
-        ValueError: shapes that do not fit, unknown layout; the message names the argument.
 
     >>> grid = np.stack(np.meshgrid([0, 1], [0, 1, 2], indexing="ij"), axis=-1).reshape(6, 2)
     >>> grid.tolist()
@@ -103,9 +99,6 @@ def axial_frequencies(dim: int, axes: int, *, base: float = 10000.0) -> np.ndarr
     Returns:
         float64 NumPy array of shape (axes, dim/2).
 
-    Raises:
-        TypeError, ValueError: dim or axes is not an integer or out of range, or 2 · axes does not divide dim.
-
     >>> axial_frequencies(8, 2)
     array([[1.  , 0.01, 0.  , 0.  ],
            [0.  , 0.  , 1.  , 0.01]])
@@ -135,10 +128,6 @@ def mrope_frequencies(dim: int, sections: Sequence[int], *, base: float = 10000.
     Returns:
         float64 NumPy array of shape (axes, dim/2).
 
-    Raises:
-        TypeError, ValueError: dim as in `posenc.frequencies`, a section is not an integer or negative, or
-            they do not sum to dim/2.
-
     >>> mrope_frequencies(8, (2, 1, 1)).round(4)
     array([[1.   , 0.1  , 0.   , 0.   ],
            [0.   , 0.   , 0.01 , 0.   ],
@@ -167,9 +156,6 @@ def mrope_coordinates(parts: Sequence[int | Sequence[int]]) -> np.ndarray:
 
     Returns:
         Integer NumPy array of shape (tokens, 3), for `rotate_axes`.
-
-    Raises:
-        TypeError, ValueError: a size is not an integer or out of range, or a grid has not three.
 
     >>> mrope_coordinates([2, (1, 2, 2), 1]).tolist()
     [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4, 4, 4]]

@@ -44,9 +44,6 @@ def linear_frequencies(dim: int, factor: float, *, base: float = 10000.0) -> np.
     Returns:
         float64 NumPy array of shape (dim/2,).
 
-    Raises:
-        TypeError, ValueError: dim or base as in `posenc.frequencies`, factor below 1 or not a number.
-
     >>> linear_frequencies(4, 8)
     array([0.125  , 0.00125])
 
@@ -68,9 +65,6 @@ def ntk_frequencies(dim: int, factor: float, *, base: float = 10000.0) -> np.nda
 
     Returns:
         float64 NumPy array of shape (dim/2,).
-
-    Raises:
-        TypeError, ValueError: as in `linear_frequencies`; dim below 4.
 
     >>> (ntk_frequencies(8, 8) / frequencies(8)).round(4)
     array([1.   , 0.5  , 0.25 , 0.125])
@@ -104,9 +98,6 @@ def dynamic_ntk_frequencies(
 
     Returns:
         float64 NumPy array of shape (dim/2,).
-
-    Raises:
-        TypeError, ValueError: as in `ntk_frequencies`, or a length is not an integer or below 1.
 
     >>> usual = frequencies(8)
     >>> (dynamic_ntk_frequencies(8, 2, 4096, original_length=4096) / usual).round(4)
@@ -151,8 +142,7 @@ def yarn_frequencies(
         float64 NumPy array of shape (dim/2,).
 
     Raises:
-        TypeError, ValueError: as in `linear_frequencies`, or the ramp lies outside the pairs: an
-            original_length at which no pair makes a single slow turn, say.
+        ValueError: the ramp lies outside the pairs: no pair makes a slow turn in original_length, say.
 
     >>> ratio = yarn_frequencies(16, 4, original_length=4096) / frequencies(16)
     >>> ratio.round(3)
@@ -197,9 +187,6 @@ def yarn_attention_factor(
     Returns:
         The factor, 1.0 for s = 1.
 
-    Raises:
-        TypeError, ValueError: factor below 1 or not a number, or only one of the other two.
-
     >>> round(yarn_attention_factor(4), 4)
     1.1386
 
@@ -243,9 +230,6 @@ def longrope_frequencies(
     Returns:
         float64 NumPy array of shape (dim/2,).
 
-    Raises:
-        TypeError, ValueError: as in `linear_frequencies`, or factors of another shape, or not above 0.
-
     >>> longrope_frequencies(4, [1, 1], [1, 8], 5000, original_length=4096)
     array([1.     , 0.00125])
 
@@ -274,9 +258,6 @@ def longrope_attention_factor(factor: float, *, original_length: int) -> float:
 
     Returns:
         The factor, 1.0 for s = 1.
-
-    Raises:
-        TypeError, ValueError: factor below 1 or not a number, original_length not an integer or below 2.
 
     >>> round(longrope_attention_factor(32, original_length=4096), 4)
     1.1902
@@ -311,9 +292,6 @@ def llama3_frequencies(
 
     Returns:
         float64 NumPy array of shape (dim/2,).
-
-    Raises:
-        TypeError, ValueError: as in `linear_frequencies`, or a number out of range.
 
     >>> ratio = llama3_frequencies(16, 8, original_length=8192, base=500000.0) / frequencies(16, 500000.0)
     >>> ratio.round(3)
@@ -350,7 +328,7 @@ def proportional_frequencies(
         float64 NumPy array of shape (dim/2,).
 
     Raises:
-        TypeError, ValueError: as in `linear_frequencies`; proportion above 1, or too small for a pair.
+        ValueError: proportion so small that no pair turns.
 
     >>> proportional_frequencies(8, 0.5)
     array([1. , 0.1, 0. , 0. ])

@@ -6,10 +6,12 @@ Source: Vaswani et al., Attention Is All You Need (2017), section 3.5. https://a
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any, overload
 
 import numpy as np
 
-from posenc._arrays import Array, DType, Namespace, to_device_of, torch_namespace
+from posenc._arrays import Array, ArrayT, DType, Namespace, to_device_of, torch_namespace
 from posenc._checks import (
     as_positions,
     check_base,
@@ -42,10 +44,6 @@ def frequencies(dim: int, base: float = 10000.0) -> np.ndarray:
     Returns:
         float64 NumPy array of shape (dim/2,), falling geometrically from 1.
 
-    Raises:
-        TypeError: dim is not an integer, or base is not a real number.
-        ValueError: dim is odd or below 2, or base is not above 1.
-
     >>> frequencies(4)
     array([1.  , 0.01])
 
@@ -68,9 +66,6 @@ def wavelengths(dim: int, base: float = 10000.0) -> np.ndarray:
     Returns:
         float64 NumPy array of shape (dim/2,), rising geometrically.
 
-    Raises:
-        TypeError, ValueError: as in `frequencies`.
-
     >>> wavelengths(8).round(3).tolist()
     [6.283, 62.832, 628.319, 6283.185]
 
@@ -79,6 +74,16 @@ def wavelengths(dim: int, base: float = 10000.0) -> np.ndarray:
     return 2 * math.pi / frequencies(dim, base)
 
 
+@overload
+def sinusoidal_encoding(
+    positions: int | Sequence[Any] | np.ndarray, dim: int, *, base: float = ..., dtype: None = ...
+) -> np.ndarray: ...
+@overload
+def sinusoidal_encoding(positions: ArrayT, dim: int, *, base: float = ..., dtype: DType = ...) -> ArrayT: ...
+@overload
+def sinusoidal_encoding(
+    positions: int | Array, dim: int, *, base: float = ..., dtype: DType = ...
+) -> Any: ...
 def sinusoidal_encoding(
     positions: int | Array, dim: int, *, base: float = 10000.0, dtype: DType | None = None
 ) -> Array:
@@ -102,8 +107,8 @@ def sinusoidal_encoding(
         `positions`. Every row has norm sqrt(dim/2).
 
     Raises:
-        TypeError: positions are not numbers or come in float16 or bfloat16, dtype is not floating.
-        ValueError: n is negative, a position is NaN or infinite, dim is odd or below 2, base is not above 1.
+        TypeError: positions in float16 or bfloat16, which cannot tell 2048 from 2049, 256 from 257; an array
+            without axes, which could be a length or a position.
 
     >>> sinusoidal_encoding(3, 4).round(4)
     array([[ 0.    ,  1.    ,  0.    ,  1.    ],
@@ -177,9 +182,6 @@ def code_distance(offsets: int | Array, dim: int, *, base: float = 10000.0) -> A
     Returns:
         float64 array, (n,) or offsets.shape, between 0 and 2 · sqrt(dim/2).
 
-    Raises:
-        TypeError, ValueError: as in `sinusoidal_encoding`.
-
     >>> code_distance([0, 1, 2], 64).round(4)
     array([0.    , 1.4718, 2.7189])
     """
@@ -204,10 +206,6 @@ def decode_position(codes: Array, n: int, *, base: float = 10000.0) -> Array:
 
     Returns:
         Integer array of shape (...), of the library of `codes`; of equally near positions the first.
-
-    Raises:
-        TypeError: codes are not a floating array with an axis, n is not an integer.
-        ValueError: codes have an odd width or hold NaN or infinity, n is below 1, base is not above 1.
 
     >>> decode_position(sinusoidal_encoding([7, 4999], 64), 5000)
     array([   7, 4999])

@@ -304,7 +304,7 @@ X = np.zeros((2, 5, 4))
     ("call", "error", "message"),
     [
         (lambda: alibi_slopes(0), ValueError, "heads must be at least 1, got 0"),
-        (lambda: alibi_slopes(2.0), TypeError, "heads must be an integer, got 2.0"),  # type: ignore[arg-type]
+        (lambda: alibi_slopes(2.0), TypeError, "heads must be an integer, got 2.0"),  # type: ignore[call-overload]
         (lambda: alibi_bias("steep", 3), TypeError, "slopes must be a real number, got 'steep'"),
         (lambda: alibi_bias(8, 10), TypeError, r"the integer 8: a slope is 8.0, .* are alibi_slopes\(8\)"),
         (lambda: alibi_bias(np.int64(5), alibi_slopes(5)), TypeError, "slopes must be a float or a floating"),

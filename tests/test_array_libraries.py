@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, assert_type
 
 import array_api_strict
 import numpy as np
@@ -158,6 +158,23 @@ def test_a_number_may_be_of_any_real_kind_and_nothing_else(name: str) -> None:
     for far in (math.nan, 10**400 if name != "alibi_bias" else math.inf):
         with pytest.raises(ValueError, match=r"must be (finite|above)"):
             call(far)
+
+
+def test_a_type_checker_sees_which_library_comes_out() -> None:
+    """What `assert_type` says holds when mypy says nothing of this file."""
+    x, rows = torch.ones(3, 4), np.ones((3, 4))
+    assert_type(posenc.rotate(x, 3), torch.Tensor)
+    assert_type(posenc.rotate_xpos(x, x, 3), tuple[torch.Tensor, torch.Tensor])
+    assert_type(posenc.add_positions(x, x), torch.Tensor)
+    assert_type(posenc.interpolate_table(x, 5), torch.Tensor)
+    assert_type(posenc.sinusoidal_encoding(torch.arange(3), 4), torch.Tensor)
+    assert_type(posenc.sinusoidal_encoding(3, 4), np.ndarray)
+    assert_type(posenc.sinusoidal_encoding([0, 1], 4), np.ndarray)
+    assert_type(posenc.alibi_slopes(3), np.ndarray)
+    assert_type(posenc.alibi_slopes(3, like=x), torch.Tensor)
+    assert isinstance(posenc.interleaved_to_half(rows), np.ndarray)
+    wrong: str = posenc.rotate(x, 3)  # type: ignore[assignment]  # not Any, which would be a str as well
+    assert isinstance(wrong, torch.Tensor)
 
 
 def test_a_library_without_float64_is_told_so() -> None:

@@ -158,7 +158,7 @@ def test_partial_rotation_leaves_the_rest(layout: Layout) -> None:
     turned = rotate(x, 5, rotary_dim=6, layout=layout)
     np.testing.assert_array_equal(turned[:, 6:], x[:, 6:])
     np.testing.assert_array_equal(turned[:, :6], rotate(x[:, :6], 5, layout=layout))
-    assert rotate(np.ones(9), [0, 1, 2], rotary_dim=4).shape == (3, 9)
+    assert rotate(vectors(0, 9), [0, 1, 2], rotary_dim=4).shape == (3, 9)
 
 
 def test_scale_reaches_what_is_turned_only() -> None:
@@ -410,12 +410,13 @@ def test_frequencies_of_numpy_in_one_graph() -> None:
 
 X = np.ones((2, 3, 4))
 OTHER: Any = "neox"
+LIST: Any = [1.0, 0.0]
 
 
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda: rotate([1.0, 0.0], 3), TypeError, "x must be an array, got .* of type list"),
+        (lambda: rotate(LIST, 3), TypeError, "x must be an array, got .* of type list"),
         (lambda: rotate(np.ones((3, 4), int), 3), TypeError, "x must be floating, got dtype int64"),
         (lambda: rotate(np.asarray(1.0), 3), ValueError, "x must have shape"),
         (lambda: rotate(np.ones((3, 5)), 3), ValueError, "the width of x must be even"),
