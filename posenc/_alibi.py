@@ -7,8 +7,9 @@ import math
 import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, DType, Namespace, _is_concrete, check_finite, namespace, to_device_of
-from posenc._relative import as_number, spread
+from posenc._arrays import Array, DType, Namespace, namespace, to_device_of
+from posenc._checks import check_finite, check_values, floating, number
+from posenc._relative import spread
 
 # --- Formulas, unchecked: those of a layer are in range as it makes them so, and a look at them would make a
 # --- GPU wait
@@ -80,18 +81,18 @@ def _append(x: Array, columns: Array, width: int, xp: Namespace) -> Array:
 
 def check_slopes(slopes: float | Array, *others: int | Array | None) -> tuple[Namespace, Array]:
     """Slopes as a floating array (heads,) or (), of the library and device of the first array of `others`."""
+    if isinstance(slopes, int | np.integer):
+        raise TypeError(
+            f"slopes must be a float or a floating array, got the integer {slopes!r}: a slope is "
+            f"{float(slopes)!r}, the slopes of {slopes!r} heads are alibi_slopes({slopes!r})"
+        )
     given = array_api_compat.is_array_api_obj(slopes)
-    m: Array = slopes if given else np.asarray(as_number("slopes", slopes))
-    xp = namespace(m)
-    if not xp.isdtype(m.dtype, "real floating"):
-        raise TypeError(f"slopes must be floating, got dtype {m.dtype}")
+    m: Array = slopes if given else np.asarray(number("slopes", slopes))
+    xp = floating(slopes=m)
     if m.ndim > 1:
         raise ValueError(f"slopes must be a number or have shape (heads,), got {tuple(m.shape)}")
     check_finite("slopes", m, xp)
-    if _is_concrete(m) and bool(xp.any(m < 0)):
-        raise ValueError(
-            f"slopes must be at least 0: a key costs more the further it is, got {float(xp.min(m))}"
-        )
+    check_values("slopes", m, lambda m: m >= 0, "at least 0: a key costs more the further it is", xp)
     like = next((other for other in others if array_api_compat.is_array_api_obj(other)), None)
     if like is None or namespace(like) is xp:
         return xp, m
@@ -105,6 +106,4 @@ def check_slopes(slopes: float | Array, *others: int | Array | None) -> tuple[Na
 
 def check_range(what: str, x: Array, dtype: DType, xp: Namespace) -> None:
     most = float(xp.finfo(dtype).max)
-    if _is_concrete(x) and bool(xp.any(xp.abs(x) > most)):
-        found = float(xp.max(xp.abs(x)))
-        raise ValueError(f"{what} must lie within ±{most:g}, the largest {dtype}, got {found:g}")
+    check_values(what, x, lambda x: xp.abs(x) <= most, f"within ±{most:g}, the largest {dtype}", xp)

@@ -8,17 +8,10 @@ from collections.abc import Callable, Mapping
 import array_api_compat
 import numpy as np
 
-from posenc._arrays import (
-    Array,
-    DType,
-    Namespace,
-    _is_concrete,
-    as_positions,
-    check_finite,
-    check_integer,
-    is_length,
-    namespace,
-)
+from posenc._arrays import Array, DType, Namespace, namespace, wide_dtype
+from posenc._checks import as_positions, check_finite, check_values, floating, integer, is_length, number
+
+as_number = number  # the name that the layers know
 
 FIRE_WEIGHTS = ("hidden_weight", "hidden_bias", "head_weight", "head_bias")
 
@@ -30,7 +23,7 @@ def lengths(query_positions: int | Array, key_positions: int | Array | None) -> 
     """n_q and n_k when both are integers, None when there are arrays of positions."""
     if not is_length(query_positions):
         return None
-    n_query = check_integer("query_positions", query_positions, minimum=0)
+    n_query = integer("query_positions", query_positions, minimum=0)
     if key_positions is None:
         return n_query, n_query
     if not is_length(key_positions):
@@ -38,7 +31,7 @@ def lengths(query_positions: int | Array, key_positions: int | Array | None) -> 
             "query_positions must be an array where key_positions is one: an integer means the last of the "
             f"keys, got {query_positions!r}"
         )
-    n_key = check_integer("key_positions", key_positions, minimum=0)
+    n_key = integer("key_positions", key_positions, minimum=0)
     if n_query > n_key:
         raise ValueError(
             "query_positions must be at most key_positions, for the queries are the last of the keys: got "
@@ -55,12 +48,12 @@ def two_positions(
     if key_positions is None:
         u = t
     elif is_length(key_positions):
-        n_key = check_integer("key_positions", key_positions, minimum=0)
+        n_key = integer("key_positions", key_positions, minimum=0)
         u = xp.arange(n_key, dtype=t.dtype, device=array_api_compat.device(t))
         u = xp.broadcast_to(u, (*t.shape[:-1], n_key))
     else:
         _, u = _as_numbers("key_positions", key_positions)
-        xp = namespace(t, u)
+        xp = namespace(query_positions=t, key_positions=u)
     if t.ndim < 1 or u.ndim < 1 or t.shape[:-1] != u.shape[:-1]:
         raise ValueError(
             "query_positions and key_positions must have shapes (..., n_q) and (..., n_k) with the same "
@@ -138,7 +131,9 @@ def spread(
 
 def heads_first(values: Array, xp: Namespace) -> Array:
     """(..., n_q, n_k, heads) as (..., heads, n_q, n_k)."""
-    return xp.moveaxis(values, -1, -3)
+    # Not moveaxis, which torch.vmap does not know.
+    lead = range(values.ndim - 3)
+    return xp.permute_dims(values, (*lead, values.ndim - 1, values.ndim - 3, values.ndim - 2))
 
 
 def from_table(
@@ -215,7 +210,7 @@ def two_layers(x: Array, weights: Mapping[str, Array], xp: Namespace) -> Array:
     In float32 at least: float16 and bfloat16 could not tell far positions apart.
     """
     dtype = weights["hidden_weight"].dtype
-    wide = xp.float32 if xp.finfo(dtype).bits < 32 else dtype
+    wide = wide_dtype(xp, weights["hidden_weight"])
     w1, b1, w2, b2 = (xp.astype(weights[name], wide) for name in FIRE_WEIGHTS)
     hidden = xp.clip(xp.astype(x, wide)[..., None] * w1 + b1, 0, None)
     return heads_first(xp.astype(hidden @ xp.matrix_transpose(w2) + b2, dtype), xp)
@@ -224,22 +219,9 @@ def two_layers(x: Array, weights: Mapping[str, Array], xp: Namespace) -> Array:
 # --- Checks
 
 
-def check_floats(arrays: Mapping[str, Array], xp: Namespace) -> None:
-    """TypeError unless all are floating and have the dtype of the first."""
-    first, dtype = next((name, array.dtype) for name, array in arrays.items())
-    for name, array in arrays.items():
-        if not xp.isdtype(array.dtype, "real floating"):
-            raise TypeError(f"{name} must be floating, got dtype {array.dtype}")
-        if array.dtype != dtype:
-            raise TypeError(f"{name} must have the dtype of {first}, {dtype}, got {array.dtype}")
-
-
 def check_table(table: Array) -> tuple[int, Namespace]:
     """Its number of rows, and its library; an error unless it is floating, (rows, heads) or (rows,)."""
-    if not array_api_compat.is_array_api_obj(table):
-        raise TypeError(f"table must be a floating array, got {type(table).__name__}")
-    xp = namespace(table)
-    check_floats({"table": table}, xp)
+    xp = floating(table=table)
     if table.ndim not in (1, 2):
         raise ValueError(f"table must have shape (rows, heads) or (rows,), got {tuple(table.shape)}")
     return table.shape[0], xp
@@ -261,19 +243,8 @@ def check_whole(offsets: Array, xp: Namespace) -> None:
         )
 
 
-def as_number(name: str, value: object) -> float:
-    """A real number as a float; TypeError names the argument."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
-    return float(value)
-
-
 def check_between(name: str, array: Array, most: float, xp: Namespace) -> None:
     """ValueError unless all are above 0 and at most `most`, where values may be looked at."""
     check_finite(name, array, xp)
-    if not _is_concrete(array):
-        return
-    outside = xp.logical_not((array > 0) & (array <= most))
-    if bool(xp.any(outside)):
-        bound = f"above 0 and at most {most:g}" if math.isfinite(most) else "above 0"
-        raise ValueError(f"{name} must be {bound}, got {array[outside].tolist()[0]}")
+    bound = f"above 0 and at most {most:g}" if math.isfinite(most) else "above 0"
+    check_values(name, array, lambda x: (x > 0) & (x <= most), bound, xp)

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
 from array_api_compat import is_array_api_obj
 
 from posenc import sinusoidal
-from posenc._arrays import (
-    Array,
-    DType,
-    Namespace,
-    as_positions,
-    check_even_dim,
-    is_length,
-    namespace,
-    to_device_of,
-)
+from posenc._arrays import Array, DType, Namespace, is_traced, namespace, to_device_of
+from posenc._checks import as_numbers, as_positions, check_even_dim, check_values, floating, is_length, number
 
 Layout = Literal["interleaved", "half"]
+
+check_real = number  # the name that the layers know
 
 
 def codes(angles: Array, dtype: DType, layout: Layout, scale: float | Array, xp: Namespace) -> Array:
@@ -103,11 +96,6 @@ def join(first: Array, second: Array, layout: Layout, xp: Namespace) -> Array:
     return xp.reshape(xp.stack([first, second], axis=-1), (*first.shape[:-1], 2 * first.shape[-1]))
 
 
-def wide_dtype(x: Array, xp: Namespace) -> DType:
-    """The dtype to compute in: float32 at least."""
-    return xp.float32 if xp.finfo(x.dtype).bits < 32 else x.dtype
-
-
 # --- Checks
 
 
@@ -118,23 +106,8 @@ def check_layout(layout: Any) -> Layout:
     return layout
 
 
-def check_real(name: str, value: Any, *, above: float = -math.inf) -> float:
-    """`value` as a finite float above `above`, or an error that names it."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
-    number = float(value)
-    if not (math.isfinite(number) and number > above):
-        wanted = "finite" if above == -math.inf else f"finite and above {above}"
-        raise ValueError(f"{name} must be {wanted}, got {value!r}")
-    return number
-
-
 def check_vectors(name: str, x: Array) -> Namespace:
-    if not is_array_api_obj(x):
-        raise TypeError(f"{name} must be a floating array, got {type(x).__name__}")
-    xp = namespace(x)
-    if not xp.isdtype(x.dtype, "real floating"):
-        raise TypeError(f"{name} must be floating, got dtype {x.dtype}")
+    xp = floating(**{name: x})
     if x.ndim == 0:
         raise ValueError(f"{name} must have shape (..., seq, dim) or (dim,), got a single number")
     return xp
@@ -150,21 +123,47 @@ def check_rotary_dim(rotary_dim: Any, dim: int) -> int:
     return turned
 
 
-def check_frequencies(frequencies: Any, base: float, rotary_dim: int) -> Array:
-    """Frequencies in float64: those given, (m,) or (heads, m), or else the standard ones."""
+def check_frequencies(frequencies: Any, base: float, rotary_dim: int, *, whole: bool = True) -> Array:
+    """Frequencies in float64: those given, (m,) or (heads, m), or else the standard ones.
+
+    `whole` says whether they are for whole positions, where a frequency of 2π or more is another one.
+    """
     if frequencies is None:
         return sinusoidal.frequencies(rotary_dim, base)
     if base != 10000.0:
         raise ValueError(f"base must be left out when frequencies are given, got {base!r}")
-    if is_length(frequencies):
-        raise TypeError(f"frequencies must be an array, got {frequencies!r}")
-    _, freqs = as_positions(frequencies, "frequencies")
+    xp, freqs = as_numbers("frequencies", frequencies)
     if freqs.ndim not in (1, 2) or 2 * freqs.shape[-1] != rotary_dim:
         raise ValueError(
             f"frequencies must have shape ({rotary_dim // 2},) or (heads, {rotary_dim // 2}), one for each "
             f"pair of the {rotary_dim} numbers that are turned, got {tuple(freqs.shape)}"
         )
+    if whole:
+        check_below_turn(freqs, xp)
     return freqs
+
+
+def check_below_turn(freqs: Array, xp: Namespace) -> None:
+    """ValueError if all frequencies make whole turns between whole positions: wavelengths, most likely."""
+    turning = xp.where(freqs == 0, math.inf * xp.ones_like(freqs), xp.abs(freqs))
+    check_values(
+        "frequencies",
+        xp.min(turning),
+        lambda slowest: (slowest < 2 * math.pi) | xp.isinf(slowest),
+        "radians per position, 2π / wavelengths, and not all of a whole turn or more between neighbours",
+        xp,
+    )
+
+
+def are_whole(positions: Any) -> bool:
+    """Whether positions are integers, by their kind."""
+    if is_length(positions):
+        return True
+    if isinstance(positions, list | tuple):
+        positions = np.asarray(positions)
+    if not is_array_api_obj(positions) or (isinstance(positions, np.ndarray) and is_traced()):
+        return False
+    return bool(namespace(positions).isdtype(positions.dtype, "integral"))
 
 
 def of_library(name: str, array: Array, x: Array, xp: Namespace) -> Array:
@@ -178,6 +177,11 @@ def of_library(name: str, array: Array, x: Array, xp: Namespace) -> Array:
 
 def positions_of(positions: Any, x: Array, xp: Namespace) -> Array:
     """Positions in float64 for the rows of x, or for one vector x, in its library and on its device."""
+    if not x.shape[:-1] and is_length(positions):
+        raise TypeError(
+            f"positions must be an array for a single vector x: [{positions}] turns it to one position, "
+            f"np.arange({positions}) to the first {positions}; got the integer {positions!r}"
+        )
     _, t = as_positions(positions)
     shape, rows = tuple(t.shape), tuple(x.shape[:-1])
     # One axis is seq and nothing else: a lone position must not spread over all rows.

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 
-from posenc._arrays import Array, Namespace, namespace
+from posenc._arrays import Array, ArrayT, Namespace, namespace, wide_dtype
+from posenc._checks import floating
 
 __all__ = ["add_positions", "concat_positions"]
 
 
-def add_positions(x: Array, pe: Array, *, scale: bool = False) -> Array:
+def add_positions(x: ArrayT, pe: Array, *, scale: bool = False) -> ArrayT:
     """Token embeddings plus their position codes, the input of a Transformer.
 
     x + pe, or with `scale` sqrt(dim) · x + pe.
@@ -28,10 +29,6 @@ def add_positions(x: Array, pe: Array, *, scale: bool = False) -> Array:
         Array of the shape and dtype of x. The sum is made in the wider of the two dtypes, in float32 at
         least, and rounded once.
 
-    Raises:
-        TypeError: arrays of different libraries, or not floating; scale is not a bool.
-        ValueError: shapes that do not fit.
-
     >>> import numpy as np
     >>> add_positions(np.array([[1.0, 3.0], [1.0, 3.0]]), np.array([[2.0, 1.0], [1.0, 3.0]]))
     array([[3., 4.],
@@ -39,21 +36,21 @@ def add_positions(x: Array, pe: Array, *, scale: bool = False) -> Array:
 
     Source: Vaswani et al. (2017), sections 3.4 (the factor) and 3.5 (the sum).
     """
-    xp = _check("x", x, "pe", pe)
+    xp = _check(x, pe)
     if not isinstance(scale, bool):
         raise TypeError(f"scale must be True or False, got {scale!r}")
     if tuple(pe.shape) not in (tuple(x.shape), tuple(x.shape[-2:])):
         raise ValueError(
             f"pe must have shape {_either(x.shape, x.shape[-1])} to be added to x, got {tuple(pe.shape)}"
         )
-    wide = xp.result_type(x.dtype, pe.dtype, xp.float32)
+    wide = wide_dtype(xp, x, pe)
     embeddings = xp.astype(x, wide)
     if scale:
         embeddings = embeddings * math.sqrt(x.shape[-1])
     return xp.astype(embeddings + xp.astype(pe, wide), x.dtype)
 
 
-def concat_positions(x: Array, pe: Array) -> Array:
+def concat_positions(x: ArrayT, pe: Array) -> ArrayT:
     """Token embeddings with their position codes beside them, in columns of their own.
 
     [x; pe]. A linear layer on it is [x; pe] [W_x; W_p] = x W_x + pe W_p; with W_x = W_p = W it is
@@ -67,15 +64,11 @@ def concat_positions(x: Array, pe: Array) -> Array:
     Returns:
         Array (seq, dim + d_p) or (batch, seq, dim + d_p) of the dtype of x, to which the codes are rounded.
 
-    Raises:
-        TypeError: arrays of different libraries, or not floating.
-        ValueError: shapes that do not fit.
-
     >>> import numpy as np
     >>> concat_positions(np.array([[1.0, 3.0]]), np.array([[2.0, 1.0]]))
     array([[1., 3., 2., 1.]])
     """
-    xp = _check("x", x, "pe", pe)
+    xp = _check(x, pe)
     if tuple(pe.shape[:-1]) not in (tuple(x.shape[:-1]), tuple(x.shape[-2:-1])):
         raise ValueError(
             f"pe must have shape {_either(x.shape, 'd_p')} to stand beside x, got {tuple(pe.shape)}"
@@ -84,13 +77,12 @@ def concat_positions(x: Array, pe: Array) -> Array:
     return xp.concat([x, codes], axis=-1)
 
 
-def _check(name: str, x: Array, other: str, pe: Array) -> Namespace:
-    xp = namespace(x, pe)
-    for label, array in ((name, x), (other, pe)):
-        if not xp.isdtype(array.dtype, "real floating"):
-            raise TypeError(f"{label} must be floating, got dtype {array.dtype}")
+def _check(x: Array, pe: Array) -> Namespace:
+    xp = namespace(x=x, pe=pe)
+    floating(x=x)
+    floating(pe=pe)
     if x.ndim not in (2, 3):
-        raise ValueError(f"{name} must have shape (seq, dim) or (batch, seq, dim), got {tuple(x.shape)}")
+        raise ValueError(f"x must have shape (seq, dim) or (batch, seq, dim), got {tuple(x.shape)}")
     return xp
 
 

@@ -10,24 +10,22 @@ Extrapolation (2022), section 3. https://arxiv.org/abs/2108.12409
 from __future__ import annotations
 
 import math
+from typing import overload
 
 import numpy as np
 
 from posenc._alibi import check_range, check_slopes, column_count, make_bias, widen
-from posenc._arrays import (
-    Array,
-    DType,
-    Namespace,
-    check_float_dtype,
-    check_integer,
-    namespace,
-    to_device_of,
-)
-from posenc._rotation import check_real, check_vectors, positions_of
+from posenc._arrays import Array, ArrayT, DType, Namespace, namespace, to_device_of
+from posenc._checks import check_float_dtype, floating, integer, number
+from posenc._rotation import positions_of
 
 __all__ = ["add_alibi_columns", "alibi_bias", "alibi_slopes"]
 
 
+@overload
+def alibi_slopes(heads: int, *, like: np.ndarray | None = ...) -> np.ndarray: ...
+@overload
+def alibi_slopes(heads: int, *, like: ArrayT) -> ArrayT: ...
 def alibi_slopes(heads: int, *, like: Array | None = None) -> Array:
     """The published slope of each head.
 
@@ -42,9 +40,6 @@ def alibi_slopes(heads: int, *, like: Array | None = None) -> Array:
     Returns:
         float64 array (heads,).
 
-    Raises:
-        TypeError, ValueError: heads is not an integer, or below 1.
-
     >>> alibi_slopes(4)
     array([0.25      , 0.0625    , 0.015625  , 0.00390625])
     >>> [float(m) for m in np.log2(alibi_slopes(6))]
@@ -53,12 +48,12 @@ def alibi_slopes(heads: int, *, like: Array | None = None) -> Array:
     Source: Press et al. (2022), section 3; the rule for other numbers of heads is in the code that they
     published. https://github.com/ofirpress/attention_with_linear_biases
     """
-    heads = check_integer("heads", heads, minimum=1)
+    heads = integer("heads", heads, minimum=1)
     below = 1 << (heads.bit_length() - 1)
     exponents = [8 * h / below for h in range(1, below + 1)]
     exponents += [4 * h / below for h in range(1, 2 * (heads - below), 2)]
     slopes = np.exp2(-np.asarray(exponents))
-    return slopes if like is None else to_device_of(slopes, like, namespace(like))
+    return slopes if like is None else to_device_of(slopes, like, namespace(like=like))
 
 
 def alibi_bias(
@@ -81,7 +76,8 @@ def alibi_bias(
 
     Args:
         slopes: m, at least 0: an array (heads,), such as alibi_slopes(heads), or a number for one head. A
-            NumPy array goes along with positions of any library.
+            NumPy array goes along with positions of any library. Not an integer, which would be a number of
+            heads: 1.0 for the slope of 1.
         query_positions: how many queries; they are the last of the keys, so alibi_bias(slopes, 1, t + 1) is
             the row of the token at t. Or an array of integer or real positions, (n_q,) or (..., n_q).
         key_positions: how many keys, or an array (n_k,) or (..., n_k). If None, the queries.
@@ -93,10 +89,7 @@ def alibi_bias(
         of heads for a number. Computed in float64 and rounded once. A query without any key gets −inf only.
 
     Raises:
-        TypeError: slopes or positions are not numbers, or belong to different libraries; dtype is not
-            floating.
-        ValueError: slopes of another rank, negative or not finite; more queries than keys; positions whose
-            leading axes differ.
+        ValueError: more queries than keys.
 
     >>> alibi_bias(0.5, 3)
     array([[ 0. , -inf, -inf],
@@ -115,15 +108,15 @@ def alibi_bias(
 
 
 def add_alibi_columns(
-    query: Array,
-    key: Array,
+    query: ArrayT,
+    key: ArrayT,
     slopes: float | Array,
     positions: int | Array | None = None,
     *,
     scale: float | None = None,
     center: float = 0.0,
     width: int | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[ArrayT, ArrayT]:
     """Queries and keys with a few more columns, which make ALiBi of plain causal attention, without a bias.
 
     [q_t, m/scale] · [k_u, u − c] · scale = q_t · k_u · scale + m · (u − c), which is the score of ALiBi plus
@@ -156,10 +149,7 @@ def add_alibi_columns(
         query and key, of the same dtypes, wider by 1 or 6 columns, or of the given width.
 
     Raises:
-        TypeError: query or key is not floating, they differ in dtype or library; slopes or positions as in
-            `alibi_bias`.
-        ValueError: shapes that do not fit, a number out of range, or one that the dtype cannot hold (above
-            65504 in float16).
+        ValueError: a number that the dtype cannot hold, such as a position beyond c ± 65504 in float16.
 
     >>> from posenc import causal_mask
     >>> from posenc.attention import attention
@@ -177,8 +167,8 @@ def add_alibi_columns(
     """
     xp = _check_pair(query, key)
     dim, dtype = query.shape[-1], query.dtype
-    scale = 1 / math.sqrt(dim) if scale is None else check_real("scale", scale, above=0)
-    center = check_real("center", center)
+    scale = 1 / math.sqrt(dim) if scale is None else number("scale", scale, above=0)
+    center = number("center", center)
     _, m = check_slopes(slopes, query)
     if m.ndim == 1 and (query.ndim < 3 or query.shape[-3] != m.shape[0]):
         raise ValueError(
@@ -190,17 +180,12 @@ def add_alibi_columns(
     check_range("slopes / scale", m, dtype, xp)
     check_range("positions - center", u, dtype, xp)
     count = column_count(dtype, xp)
-    width = dim + count if width is None else check_integer("width", width, minimum=dim + count)
+    width = dim + count if width is None else integer("width", width, minimum=dim + count)
     return widen(query, key, m, u, width, xp)
 
 
 def _check_pair(query: Array, key: Array) -> Namespace:
-    xp = check_vectors("query", query)
-    if check_vectors("key", key) is not xp or key.dtype != query.dtype:
-        kind = type(key).__name__
-        raise TypeError(
-            f"key must have the library and dtype of query, {query.dtype}, got {kind} of {key.dtype}"
-        )
+    xp = floating(query=query, key=key)
     for name, x in (("query", query), ("key", key)):
         if x.ndim < 2:
             raise ValueError(f"{name} must have shape (..., length, width), got {tuple(x.shape)}")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from posenc._arrays import check_even_dim, check_integer
+from posenc._checks import check_even_dim, integer
 from posenc.attention import attention
 from posenc.masks import causal_mask
 from posenc.sinusoidal import sinusoidal_encoding
@@ -78,10 +78,10 @@ def train_order_task(
     >>> train_order_task().accuracy, train_order_task(SinusoidalEncoding(32, dropout=0.0)).accuracy
     (0.5, 1.0)
     """
-    n_tokens = check_integer("n_tokens", n_tokens, minimum=2)
+    n_tokens = integer("n_tokens", n_tokens, minimum=2)
     dim = check_even_dim(dim)
-    steps = check_integer("steps", steps, minimum=1)
-    seed = check_integer("seed", seed, minimum=0)
+    steps = integer("steps", steps, minimum=1)
+    seed = integer("seed", seed, minimum=0)
     if encoding is not None and not isinstance(encoding, nn.Module):
         raise TypeError(f"encoding must be a torch.nn.Module or None, got {type(encoding).__name__}")
     if bias is not None and not isinstance(bias, Tensor):
@@ -216,14 +216,14 @@ def train_steps(
     """
     if not isinstance(encoding, nn.Module):
         raise TypeError(f"encoding must be a torch.nn.Module, got {type(encoding).__name__}")
-    n_tokens = check_integer("n_tokens", n_tokens, minimum=1)
-    sentence = [check_integer("each of ids", token, minimum=0) for token in ids]
+    n_tokens = integer("n_tokens", n_tokens, minimum=1)
+    sentence = [integer("each of ids", token, minimum=0) for token in ids]
     if not sentence or max(sentence) >= n_tokens:
         raise ValueError(f"ids must hold at least one id, all below n_tokens {n_tokens}, got {sentence}")
-    n_positions = check_integer("n_positions", n_positions, minimum=len(sentence))
-    dim = check_integer("dim", dim, minimum=1)
-    steps = check_integer("steps", steps, minimum=1)
-    seed = check_integer("seed", seed, minimum=0)
+    n_positions = integer("n_positions", n_positions, minimum=len(sentence))
+    dim = integer("dim", dim, minimum=1)
+    steps = integer("steps", steps, minimum=1)
+    seed = integer("seed", seed, minimum=0)
     inputs = torch.tensor([sentence])
     labels = inputs.roll(-1)
     with _one_thread(), torch.random.fork_rng(devices=[]), torch.enable_grad():
@@ -312,10 +312,10 @@ def probe_sum(
     (1.0, 1.0)
     """
     dim = check_even_dim(dim)
-    n_tokens = check_integer("n_tokens", n_tokens, minimum=2)
-    length = check_integer("length", length, minimum=2)
-    max_pairs = check_integer("max_pairs", max_pairs, minimum=4)
-    seed = check_integer("seed", seed, minimum=0)
+    n_tokens = integer("n_tokens", n_tokens, minimum=2)
+    length = integer("length", length, minimum=2)
+    max_pairs = integer("max_pairs", max_pairs, minimum=4)
+    seed = integer("seed", seed, minimum=0)
     if not (math.isfinite(noise) and noise >= 0):
         raise ValueError(f"noise must be finite and at least 0, got {noise!r}")
     with _one_thread():

@@ -12,7 +12,8 @@ from typing import Literal
 import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, Namespace, check_integer, is_length, namespace, to_device_of
+from posenc._arrays import Array, ArrayT, Namespace, namespace, to_device_of, wide_dtype
+from posenc._checks import check_has_axis, floating, integer, is_length
 
 __all__ = ["interpolate_table", "learned_encoding"]
 
@@ -36,9 +37,7 @@ def learned_encoding(positions: int | Array, table: Array, *, overflow: Overflow
         Gradients reach the rows that were picked, and no other.
 
     Raises:
-        TypeError: positions or table of a wrong kind or dtype, or of different libraries.
-        ValueError: a position is negative, or not below max_len while overflow is "error"; table is not a
-            matrix with at least one row; overflow is neither word.
+        ValueError: a position that is not below max_len, unless overflow is "clamp".
 
     >>> import numpy as np
     >>> table = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
@@ -54,9 +53,7 @@ def learned_encoding(positions: int | Array, table: Array, *, overflow: Overflow
     max_len = table.shape[0]
     overflow = check_overflow(overflow)
     if is_length(positions):
-        rows = xp.arange(
-            check_integer("positions", positions, minimum=0), device=array_api_compat.device(table)
-        )
+        rows = xp.arange(integer("positions", positions, minimum=0), device=array_api_compat.device(table))
         last = rows.shape[0] - 1
     else:
         rows = _as_rows(positions, table, xp)
@@ -75,7 +72,7 @@ def learned_encoding(positions: int | Array, table: Array, *, overflow: Overflow
     return xp.reshape(picked, (*rows.shape, table.shape[1]))
 
 
-def interpolate_table(table: Array, length: int, *, align_corners: bool = True) -> Array:
+def interpolate_table(table: ArrayT, length: int, *, align_corners: bool = True) -> ArrayT:
     """A table of another length, its rows mixed linearly from neighbouring rows of the old one.
 
     new[j] = (1 − f) · table[k] + f · table[k + 1], where k + f = j · (max_len − 1) / (length − 1); without
@@ -94,10 +91,6 @@ def interpolate_table(table: Array, length: int, *, align_corners: bool = True) 
         Array (length, dim) of the dtype and library and on the device of table; computed in float32 at least
         and rounded once. With length = max_len the same numbers.
 
-    Raises:
-        TypeError: table is not a floating array, length is not an integer, align_corners is not a bool.
-        ValueError: table is not a matrix with at least one row, length is below 1.
-
     >>> import numpy as np
     >>> table = np.array([[0.0], [1.0], [2.0], [3.0]])
     >>> interpolate_table(table, 7)[:, 0]
@@ -108,7 +101,7 @@ def interpolate_table(table: Array, length: int, *, align_corners: bool = True) 
     Source: Dosovitskiy et al. (2021), section 3.2, for a grid of image patches; here for a line.
     """
     xp = _check_table(table)
-    length = check_integer("length", length, minimum=1)
+    length = integer("length", length, minimum=1)
     if not isinstance(align_corners, bool):
         raise TypeError(f"align_corners must be True or False, got {align_corners!r}")
     return _resample(table, *_linear_taps(table.shape[0], length, align_corners), xp)
@@ -136,7 +129,7 @@ def _linear_taps(n: int, length: int, align_corners: bool) -> tuple[np.ndarray, 
 
 def _resample(table: Array, taps: np.ndarray, weights: np.ndarray, xp: Namespace) -> Array:
     """Rows Σ_k weights[:, k] · table[taps[:, k]]; any number of taps, so that other kernels can use it."""
-    wide = xp.result_type(table.dtype, xp.float32)
+    wide = wide_dtype(xp, table)
     device = array_api_compat.device(table)
     rows = xp.astype(table, wide)
     result = xp.zeros((len(taps), table.shape[1]), dtype=wide, device=device)
@@ -147,11 +140,7 @@ def _resample(table: Array, taps: np.ndarray, weights: np.ndarray, xp: Namespace
 
 
 def _check_table(table: Array) -> Namespace:
-    if not array_api_compat.is_array_api_obj(table):
-        raise TypeError(f"table must be a floating array (max_len, dim), got {type(table).__name__}")
-    xp = namespace(table)
-    if not xp.isdtype(table.dtype, "real floating"):
-        raise TypeError(f"table must be floating, got dtype {table.dtype}")
+    xp = floating(table=table)
     if table.ndim != 2 or table.shape[0] < 1:
         raise ValueError(f"table must have shape (max_len, dim) with max_len >= 1, got {tuple(table.shape)}")
     return xp
@@ -172,7 +161,8 @@ def _as_rows(positions: Array, table: Array, xp: Namespace) -> Array:
             "positions must be an integer n (for 0..n-1) or an array of integers, "
             f"got {positions!r} of type {type(positions).__name__}"
         )
-    namespace(positions, table)
+    check_has_axis("positions", positions)
+    namespace(positions=positions, table=table)
     if not xp.isdtype(positions.dtype, "integral"):
         raise TypeError(
             f"positions must be integers, got dtype {positions.dtype}: a table has no row between two rows"

@@ -9,21 +9,10 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import array_api_compat
 import numpy as np
 
-from posenc._arrays import (
-    Array,
-    DType,
-    Namespace,
-    as_positions,
-    check_float_dtype,
-    check_integer,
-    is_length,
-    namespace,
-    to_device_of,
-    torch_namespace,
-)
+from posenc._arrays import Array, DType, namespace, to_device_of, torch_namespace, wide_dtype
+from posenc._checks import as_numbers, as_positions, check_float_dtype, floating, integer, is_length, number
 
 __all__ = [
     "LocalityProfile",
@@ -56,15 +45,11 @@ def rbf_centers(n: int, sigma: float, *, spacing: float = 1.0) -> np.ndarray:
     Returns:
         float64 NumPy array of centres, ascending.
 
-    Raises:
-        TypeError: n is not an integer, sigma or spacing not a real number.
-        ValueError: n is below 1, sigma or spacing out of range.
-
     >>> rbf_centers(5, 1.0)
     array([-3., -2., -1.,  0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.])
     """
-    n = check_integer("n", n, minimum=1)
-    sigma, spacing = _positive("sigma", sigma), _positive("spacing", spacing)
+    n = integer("n", n, minimum=1)
+    sigma, spacing = number("sigma", sigma, above=0), number("spacing", spacing, above=0)
     if spacing > sigma:
         raise ValueError(f"spacing must be at most sigma = {sigma:g}, or there are gaps, got {spacing:g}")
     margin = math.ceil(3 * sigma)
@@ -92,24 +77,18 @@ def rbf_encoding(
         Array (n, m), or positions.shape + (m,), between 0 and 1, of the library and on the device of
         positions.
 
-    Raises:
-        TypeError: positions or centers are not numbers, dtype is not floating, sigma is not a real number.
-        ValueError: centers are not of shape (m,), or not finite; sigma is not above 0.
-
     >>> rbf_encoding(3, [-1, 0, 1, 2, 3], 1.0).round(2)
     array([[0.61, 1.  , 0.61, 0.14, 0.01],
            [0.14, 0.61, 1.  , 0.61, 0.14],
            [0.01, 0.14, 0.61, 1.  , 0.61]])
     """
-    sigma = _positive("sigma", sigma)
+    sigma = number("sigma", sigma, above=0)
     length = is_length(positions)
     xp, t = as_positions(positions)
     if length:
         xp = torch_namespace(dtype) or np
         t = xp.asarray(t)
-    centers_xp, c = as_positions(centers, "centers")
-    if is_length(centers):
-        raise TypeError(f"centers must be an array of positions, got the integer {centers!r}")
+    centers_xp, c = as_numbers("centers", centers)
     if c.ndim != 1:
         raise ValueError(f"centers must have shape (m,), got {tuple(c.shape)}")
     dtype = check_float_dtype(dtype, xp)
@@ -136,13 +115,10 @@ def rbf_kernel(offsets: int | Array, sigma: float, *, spacing: float = 1.0) -> A
     Returns:
         float64 array, (n,) or offsets.shape.
 
-    Raises:
-        TypeError, ValueError: offsets as in `posenc.sinusoidal_encoding`; sigma or spacing not above 0.
-
     >>> rbf_kernel(4, 3.0).round(3)
     array([5.317, 5.172, 4.758, 4.141])
     """
-    sigma, spacing = _positive("sigma", sigma), _positive("spacing", spacing)
+    sigma, spacing = number("sigma", sigma, above=0), number("spacing", spacing, above=0)
     xp, k = as_positions(offsets, "offsets")
     return sigma * math.sqrt(math.pi) / spacing * xp.exp(-((k / sigma) ** 2) / 4)
 
@@ -160,20 +136,15 @@ def gram_condition(codes: Array) -> float:
         A float of at least 1; infinity if there are more codes than dimensions. From about 1e30 on (1e13 in
         float32) it says no more than that: the smallest singular value is rounding.
 
-    Raises:
-        TypeError: codes are not a floating array.
-        ValueError: codes are not a matrix, or have no rows or columns.
-
     >>> gram_condition(np.eye(3))
     1.0
     """
-    xp = _floating("codes", codes)
+    xp = floating(codes=codes)
     if codes.ndim != 2 or 0 in codes.shape:
         raise ValueError(f"codes must have shape (n, dim) with n, dim >= 1, got {tuple(codes.shape)}")
     if codes.shape[0] > codes.shape[1]:
         return math.inf
-    wide = xp.float32 if xp.finfo(codes.dtype).bits < 32 else codes.dtype
-    values = xp.linalg.svdvals(xp.astype(codes, wide))
+    values = xp.linalg.svdvals(xp.astype(codes, wide_dtype(xp, codes)))
     largest, smallest = float(values[0]), float(values[-1])
     return (largest / smallest) ** 2 if smallest > 0 else math.inf
 
@@ -193,16 +164,13 @@ def gaussian_weights(n: int, std: float) -> np.ndarray:
     Returns:
         float64 NumPy array (n, n). Rows far from both ends are shifted copies of one another: a convolution.
 
-    Raises:
-        TypeError, ValueError: n is not an integer or below 1, std is not a number above 0.
-
     >>> gaussian_weights(3, 1.0).round(3)
     array([[0.574, 0.348, 0.078],
            [0.274, 0.452, 0.274],
            [0.078, 0.348, 0.574]])
     """
-    t = np.arange(check_integer("n", n, minimum=1))
-    std = _positive("std", std)
+    t = np.arange(integer("n", n, minimum=1))
+    std = number("std", std, above=0)
     weights = np.exp(-(((t - t[:, None]) / std) ** 2) / 2)
     return weights / weights.sum(axis=-1, keepdims=True)
 
@@ -219,15 +187,15 @@ def total_variation(first: Array, second: Array) -> Array:
         Array (...).
 
     Raises:
-        TypeError: not floating arrays of one library.
-        ValueError: shapes differ, or a row does not hold numbers from 0 on that sum to 1 (to 1e-3).
+        ValueError: a row that does not hold numbers from 0 on whose sum is 1 (to 1e-3).
 
     >>> total_variation(np.array([0.5, 0.5, 0.0]), np.array([0.5, 0.0, 0.5])).item()
     0.5
     """
-    xp = namespace(first, second)
+    xp = namespace(first=first, second=second)
+    floating(first=first)
+    floating(second=second)
     for name, array in (("first", first), ("second", second)):
-        _floating(name, array)
         if array.shape != first.shape or array.ndim < 1:
             raise ValueError(
                 f"first and second must have one shape (..., n), got {tuple(first.shape)} and "
@@ -267,18 +235,12 @@ def locality_profile(scores: Array) -> LocalityProfile:
     Returns:
         `LocalityProfile`: nearer_wins, ties, first_rise.
 
-    Raises:
-        TypeError: scores are not an array of real numbers.
-        ValueError: scores are not of shape (n,) with n ≥ 2, or not finite.
-
     >>> locality_profile(-0.5 * np.arange(1, 101))
     LocalityProfile(nearer_wins=1.0, ties=0.0, first_rise=None)
     >>> locality_profile(np.array([5.0, 3.0, 3.0, 4.0])).first_rise
     3
     """
-    _, s = as_positions(scores, "scores")
-    if is_length(scores):
-        raise TypeError(f"scores must be an array, got the integer {scores!r}")
+    _, s = as_numbers("scores", scores)
     if s.ndim != 1 or s.shape[0] < 2:
         raise ValueError(f"scores must have shape (n,) with n >= 2, got {tuple(s.shape)}")
     values = np.asarray(s.tolist(), dtype=np.float64)
@@ -290,23 +252,3 @@ def locality_profile(scores: Array) -> LocalityProfile:
     pairs = len(values) * (len(values) - 1) // 2
     rises = np.flatnonzero(np.diff(values) > 0)
     return LocalityProfile(wins / pairs, ties / pairs, int(rises[0]) + 1 if rises.size else None)
-
-
-# --- Checks
-
-
-def _positive(name: str, value: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"{name} must be finite and above 0, got {value!r}")
-    return float(value)
-
-
-def _floating(name: str, array: Array) -> Namespace:
-    if not array_api_compat.is_array_api_obj(array):
-        raise TypeError(f"{name} must be a floating array, got {type(array).__name__}")
-    xp = namespace(array)
-    if not xp.isdtype(array.dtype, "real floating"):
-        raise TypeError(f"{name} must be floating, got dtype {array.dtype}")
-    return xp

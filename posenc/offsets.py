@@ -16,15 +16,15 @@ from array_api_compat import is_array_api_obj
 
 from posenc._arrays import (
     Array,
+    ArrayT,
     DType,
     Namespace,
-    as_positions,
-    check_float_dtype,
-    check_integer,
     namespace,
     to_device_of,
     torch_namespace,
+    wide_dtype,
 )
+from posenc._checks import as_numbers, check_float_dtype, floating, integer, number
 from posenc.sinusoidal import code_distance, frequencies, sinusoidal_encoding
 
 __all__ = [
@@ -70,10 +70,6 @@ def shift_matrix(
         Array of shape (dim, dim), or offset.shape + (dim, dim), of the library and on the device of
         `offset`.
 
-    Raises:
-        TypeError: offset is not a number or comes in an array of float16 or bfloat16, dtype is not floating.
-        ValueError: offset is not finite, dim is odd or below 2, base is not above 1.
-
     >>> m = shift_matrix(3, 4)
     >>> m.round(4)
     array([[-0.99  ,  0.1411,  0.    ,  0.    ],
@@ -89,9 +85,9 @@ def shift_matrix(
     freqs = frequencies(dim, base)
     if isinstance(offset, Real) and not isinstance(offset, bool):
         xp = torch_namespace(dtype) or np
-        k = xp.asarray(_finite("offset", offset), dtype=xp.float64)
+        k = xp.asarray(number("offset", offset), dtype=xp.float64)
     elif isinstance(offset, list | tuple) or is_array_api_obj(offset):
-        xp, k = as_positions(offset, "offset")
+        xp, k = as_numbers("offset", offset)
     else:
         kind = type(offset).__name__
         raise TypeError(f"offset must be a number or an array of numbers, got {offset!r} of type {kind}")
@@ -128,14 +124,11 @@ def sine_only_encoding(
     Returns:
         Array of shape (n, dim), or positions.shape + (dim,), of the library and on the device of `positions`.
 
-    Raises:
-        TypeError, ValueError: as in `posenc.sinusoidal_encoding`.
-
     >>> sine_only_encoding(2, 4).round(4)
     array([[0.    , 0.    , 0.    , 0.    ],
            [0.8415, 0.0998, 0.01  , 0.001 ]])
     """
-    dim = check_integer("dim", dim, minimum=1)
+    dim = integer("dim", dim, minimum=1)
     return sinusoidal_encoding(positions, 2 * dim, base=base, dtype=dtype)[..., 0::2]
 
 
@@ -156,14 +149,11 @@ def cosine_only_encoding(
     Returns:
         Array of shape (n, dim), or positions.shape + (dim,), of the library and on the device of `positions`.
 
-    Raises:
-        TypeError, ValueError: as in `posenc.sinusoidal_encoding`.
-
     >>> cosine_only_encoding(2, 4).round(4)
     array([[1.    , 1.    , 1.    , 1.    ],
            [0.5403, 0.995 , 1.    , 1.    ]])
     """
-    dim = check_integer("dim", dim, minimum=1)
+    dim = integer("dim", dim, minimum=1)
     return sinusoidal_encoding(positions, 2 * dim, base=base, dtype=dtype)[..., 1::2]
 
 
@@ -185,9 +175,6 @@ def relative_kernel(offsets: int | Array, dim: int, *, base: float = 10000.0) ->
     Returns:
         float64 array, (n,) or offsets.shape, between −dim/2 and dim/2.
 
-    Raises:
-        TypeError, ValueError: as in `posenc.sinusoidal_encoding`.
-
     >>> relative_kernel(4, 64).round(4)
     array([32.    , 30.9168, 28.3039, 25.587 ])
     """
@@ -195,7 +182,7 @@ def relative_kernel(offsets: int | Array, dim: int, *, base: float = 10000.0) ->
     return dim / 2 - distance**2 / 2
 
 
-def min_code_distance(n: int, dim: int, *, base: float = 10000.0) -> float:
+def min_code_distance(n: int, *, dim: int, base: float = 10000.0) -> float:
     """The smallest distance between the codes of two of the positions 0..n−1.
 
     min over 1 ≤ k < n of ‖PE(t + k) − PE(t)‖.
@@ -209,24 +196,21 @@ def min_code_distance(n: int, dim: int, *, base: float = 10000.0) -> float:
         The distance as a float: above 0 in exact arithmetic, as π is irrational. `code_distance(2, dim)[1]`,
         the distance of neighbours, when no two codes come closer than neighbours do.
 
-    Raises:
-        TypeError, ValueError: n is not an integer or below 2; dim or base as in `posenc.code_distance`.
-
-    >>> round(min_code_distance(5000, 4), 4), round(min_code_distance(5000, 64), 4)
+    >>> round(min_code_distance(5000, dim=4), 4), round(min_code_distance(5000, dim=64), 4)
     (0.0444, 1.4718)
     """
-    n = check_integer("n", n, minimum=2)
+    n = integer("n", n, minimum=2)
     return float(np.min(code_distance(np.arange(1, n), dim, base=base)))
 
 
-def alias_offsets(dim: int, n: int, *, tolerance: float | None = None, base: float = 10000.0) -> np.ndarray:
+def alias_offsets(n: int, *, dim: int, tolerance: float | None = None, base: float = 10000.0) -> np.ndarray:
     """The offsets below n at which two codes look alike although their positions are not.
 
     All k with 1 ≤ k < n and ‖PE(t + k) − PE(t)‖ < tolerance.
 
     Args:
-        dim: width of the encoding, even and at least 2.
         n: number of positions, at least 2.
+        dim: width of the encoding, even and at least 2.
         tolerance: a distance of codes, above 0. If None, that of neighbours, ‖PE(t + 1) − PE(t)‖: then the
             result holds what a reader who takes the nearest code for the nearest position mistakes.
         base: as in `posenc.frequencies`.
@@ -234,24 +218,17 @@ def alias_offsets(dim: int, n: int, *, tolerance: float | None = None, base: flo
     Returns:
         Integer NumPy array of offsets, ascending; empty if there are none.
 
-    Raises:
-        TypeError, ValueError: n is not an integer or below 2, tolerance is not a number above 0; dim or base
-            as in `posenc.code_distance`.
-
-    >>> alias_offsets(2, 1000, tolerance=0.02)
+    >>> alias_offsets(1000, dim=2, tolerance=0.02)
     array([ 44, 333, 377, 666, 710, 754])
-    >>> alias_offsets(64, 100_000)
+    >>> alias_offsets(100_000, dim=64)
     array([], dtype=int64)
     """
-    n = check_integer("n", n, minimum=2)
+    n = integer("n", n, minimum=2)
     offsets = np.arange(1, n)
     distance = code_distance(offsets, dim, base=base)
     if tolerance is None:
         return offsets[distance < distance[0]]
-    limit = _finite("tolerance", tolerance)
-    if limit <= 0:
-        raise ValueError(f"tolerance must be above 0, got {tolerance!r}")
-    return offsets[distance < limit]
+    return offsets[distance < number("tolerance", tolerance, above=0)]
 
 
 # --- Attention scores from positions alone
@@ -272,11 +249,6 @@ def positional_scores(encoding: Array, w_query: Array, w_key: Array) -> Array:
         Array (..., n, n), one row a query position t, one column a key position u, of the dtype of encoding;
         float16 and bfloat16 scores are computed and returned in float32.
 
-    Raises:
-        TypeError: arrays of different libraries or dtypes, or not floating.
-        ValueError: encoding is not (n, dim) with n ≥ 1, a projection does not have dim rows, or the two
-            projections differ in shape.
-
     >>> codes = sinusoidal_encoding(3, 64)
     >>> positional_scores(codes, np.eye(64), np.eye(64)).round(3)
     array([[32.   , 30.917, 28.304],
@@ -286,12 +258,7 @@ def positional_scores(encoding: Array, w_query: Array, w_key: Array) -> Array:
     Source: Ke et al., Rethinking Positional Encoding in Language Pre-training (2021), section 3.1, where the
     score is written as four terms; this is the one without words. https://arxiv.org/abs/2006.15595
     """
-    xp = namespace(encoding, w_query, w_key)
-    for name, array in (("encoding", encoding), ("w_query", w_query), ("w_key", w_key)):
-        if not xp.isdtype(array.dtype, "real floating"):
-            raise TypeError(f"{name} must be floating, got dtype {array.dtype}")
-        if array.dtype != encoding.dtype:
-            raise TypeError(f"{name} must have the dtype of encoding, {encoding.dtype}, got {array.dtype}")
+    xp = floating(encoding=encoding, w_query=w_query, w_key=w_key)
     if encoding.ndim != 2 or encoding.shape[0] < 1:
         raise ValueError(f"encoding must have shape (n, dim) with n >= 1, got {tuple(encoding.shape)}")
     for name, w in (("w_query", w_query), ("w_key", w_key)):
@@ -301,12 +268,12 @@ def positional_scores(encoding: Array, w_query: Array, w_key: Array) -> Array:
             )
     if w_query.shape != w_key.shape:
         raise ValueError(f"w_query {tuple(w_query.shape)} and w_key {tuple(w_key.shape)} must have one shape")
-    wide = xp.float32 if xp.finfo(encoding.dtype).bits < 32 else encoding.dtype
+    wide = wide_dtype(xp, encoding)
     p, w_q, w_k = (xp.astype(array, wide) for array in (encoding, w_query, w_key))
     return (p @ w_q) @ xp.matrix_transpose(p @ w_k)
 
 
-def split_block(block: Array) -> tuple[Array, Array]:
+def split_block(block: ArrayT) -> tuple[ArrayT, ArrayT]:
     """A 2×2 block of W_Qᵀ W_K as the part that sees only t − u and the part that sees only t + u.
 
     For v_t = (sin ωt, cos ωt) and B = [[p, q], [r, s]]:
@@ -323,10 +290,6 @@ def split_block(block: Array) -> tuple[Array, Array]:
         Two arrays (..., 2, 2) whose sum is block: [[a, b], [−b, a]], a rotation times a factor, and
         [[−c, e], [e, c]], a reflection times a factor.
 
-    Raises:
-        TypeError: block is not a floating array.
-        ValueError: the last two axes are not 2 and 2.
-
     >>> difference, total = split_block(np.array([[1.0, 5.0], [2.0, 4.0]]))
     >>> difference
     array([[ 2.5,  1.5],
@@ -335,7 +298,7 @@ def split_block(block: Array) -> tuple[Array, Array]:
     array([[-1.5,  3.5],
            [ 3.5,  1.5]])
     """
-    xp = _check_floating("block", block)
+    xp = floating(block=block)
     if block.ndim < 2 or tuple(block.shape[-2:]) != (2, 2):
         raise ValueError(f"block must have shape (..., 2, 2), got {tuple(block.shape)}")
     p, q, r, s = block[..., 0, 0], block[..., 0, 1], block[..., 1, 0], block[..., 1, 1]
@@ -360,10 +323,6 @@ def toeplitz_spread(scores: Array) -> Array:
     Returns:
         Array of shape (...), in the unit of the scores.
 
-    Raises:
-        TypeError: scores are not a floating array.
-        ValueError: scores are not matrices, or have no rows or columns.
-
     >>> toeplitz_spread(np.array([[0.0, 1.0], [2.0, 0.5]])).item()
     0.5
     """
@@ -385,10 +344,6 @@ def offset_share(scores: Array) -> Array:
 
     Returns:
         Array of shape (...), between 0 and 1; NaN where all scores are equal and there is no variance.
-
-    Raises:
-        TypeError: scores are not a floating array.
-        ValueError: scores are not matrices, or have no rows or columns.
 
     >>> t = np.arange(5.0)
     >>> [offset_share(s).round(3).item() for s in (t[:, None] - t, t[:, None] * t)]
@@ -438,16 +393,11 @@ def offset_head(
         w_query and w_key, each of shape (dim, dim), or offset.shape + (dim, dim), for rows: the queries are
         `codes @ w_query` (so w_query is gain · M_kᵀ), the keys `codes @ w_key`.
 
-    Raises:
-        TypeError, ValueError: gain is not a finite number above 0; others as in `shift_matrix`.
-
     >>> w_query, w_key = offset_head(3, 64)
     >>> positional_scores(sinusoidal_encoding(8, 64), w_query, w_key).argmax(axis=-1)
     array([3, 4, 5, 6, 7, 7, 7, 7])
     """
-    factor = _finite("gain", gain)
-    if factor <= 0:
-        raise ValueError(f"gain must be above 0, got {gain!r}")
+    factor = number("gain", gain, above=0)
     m = shift_matrix(offset, dim, base=base, dtype=dtype)
     xp = namespace(m)
     w_key = xp.zeros_like(m) + xp.eye(m.shape[-1], dtype=m.dtype, device=m.device)
@@ -457,23 +407,8 @@ def offset_head(
 # --- Checks
 
 
-def _finite(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
-    if not math.isfinite(value):
-        raise ValueError(f"{name} must be finite, got {value!r}")
-    return float(value)
-
-
-def _check_floating(name: str, array: Array) -> Namespace:
-    xp = namespace(array)
-    if not xp.isdtype(array.dtype, "real floating"):
-        raise TypeError(f"{name} must be floating, got dtype {array.dtype}")
-    return xp
-
-
 def _check_scores(scores: Array) -> Namespace:
-    xp = _check_floating("scores", scores)
+    xp = floating(scores=scores)
     if scores.ndim < 2 or 0 in scores.shape[-2:]:
         raise ValueError(f"scores must have shape (..., n, m) with n, m >= 1, got {tuple(scores.shape)}")
     return xp

@@ -8,7 +8,8 @@ from typing import Any
 
 import array_api_compat
 
-from posenc._arrays import Array, Namespace, check_integer, namespace
+from posenc._arrays import Array, Namespace, namespace
+from posenc._checks import integer
 
 __all__ = ["equivariance_error", "invariance_error", "same_bag"]
 
@@ -51,9 +52,7 @@ def equivariance_error(f: Callable[[Array], Array], x: Array, permutation: Seque
         max |f(x[π]) − f(x)[π]| as a float.
 
     Raises:
-        TypeError: x or a result of f is not an array, or permutation does not hold integers.
-        ValueError: permutation is not one of 0..n-1, f does not give one row per input row, or results of
-            different shapes.
+        ValueError: f does not give one row for each row of x.
 
     >>> import numpy as np
     >>> equivariance_error(lambda x: x - x.mean(axis=0), np.eye(3), [2, 0, 1])
@@ -75,7 +74,7 @@ def invariance_error(f: Callable[[Array], Array], x: Array, permutation: Sequenc
 
     0 (to rounding) means: f cannot see the order at all.
 
-    Args, raises: as in `equivariance_error`, but f may give any shape.
+    Args: as in `equivariance_error`, but f may give any shape.
 
     >>> import numpy as np
     >>> invariance_error(lambda x: x.sum(axis=0), np.eye(3), [2, 0, 1])
@@ -89,7 +88,7 @@ def _check_permutation(permutation: Sequence[int], x: Array) -> list[int]:
         raise TypeError(f"x must be an array, got {type(x).__name__}")
     if x.ndim < 1:
         raise ValueError(f"x must have shape (n, d), got {tuple(x.shape)}")
-    order = [check_integer("each of permutation", j, minimum=-(2**63)) for j in permutation]
+    order = [integer("each of permutation", j, minimum=-(2**63)) for j in permutation]
     if sorted(order) != list(range(x.shape[0])):
         raise ValueError(f"permutation must hold each of 0..{x.shape[0] - 1} once, got {order}")
     return order

@@ -16,13 +16,12 @@ from typing import Literal, get_args
 import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, Namespace, check_integer, is_length, namespace, to_device_of
+from posenc._arrays import Array, Namespace, namespace, to_device_of
+from posenc._checks import floating, integer, is_length, number
 from posenc._relative import (
     FIRE_WEIGHTS,
     as_integers,
-    as_number,
     check_between,
-    check_floats,
     check_reach,
     check_table,
     from_table,
@@ -67,8 +66,7 @@ def relative_offsets(query_positions: int | Array, key_positions: int | Array | 
         library and on the device of query_positions.
 
     Raises:
-        TypeError: positions are not numbers, or an integer n_q comes with an array of key positions.
-        ValueError: n_q is above n_k, a length is negative, or leading axes differ.
+        ValueError: n_q above n_k; arrays of positions may be anything.
 
     >>> relative_offsets(3)
     array([[ 0,  1,  2],
@@ -98,16 +96,15 @@ def toeplitz_bias(values: Array, n_query: int) -> Array:
         Array (..., n_q, n_k) of the library and dtype of values. No matrix of indices is made on the way.
 
     Raises:
-        TypeError: n_query is not an integer, values is not an array.
-        ValueError: there are too few values, fewer than 2 · n_q − 1 (n_q must not be above n_k).
+        ValueError: fewer than 2 · n_q − 1 values, for n_q must not be above n_k.
 
     >>> toeplitz_bias(np.array([-2, -1, 0, 1, 2]), 3)
     array([[ 0,  1,  2],
            [-1,  0,  1],
            [-2, -1,  0]])
     """
-    n_query = check_integer("n_query", n_query, minimum=0)
-    xp = namespace(values)
+    n_query = integer("n_query", n_query, minimum=0)
+    xp = namespace(values=values)
     if values.ndim < 1 or values.shape[-1] < max(2 * n_query - 1, 0):
         raise ValueError(
             f"values must have shape (..., n_q + n_k - 1) with n_k >= n_q = {n_query}, "
@@ -135,8 +132,7 @@ def relative_bias(
         of heads if table has none. Of the library, dtype and device of table.
 
     Raises:
-        TypeError: table is not floating, positions are not integers.
-        ValueError: table has an even number of rows or a wrong rank; positions as in `relative_offsets`.
+        TypeError: real positions: a table has nothing between its rows.
 
     >>> relative_bias(np.array([-1.0, -0.5, 0.0, 0.5, 1.0]), 4)
     array([[ 0. ,  0.5,  1. ,  1. ],
@@ -177,10 +173,6 @@ def t5_bucket(
     Returns:
         int64 array of the shape of offsets, in 0..num_buckets−1.
 
-    Raises:
-        TypeError: offsets are not integers, or another argument is not what it should be.
-        ValueError: num_buckets or max_distance out of range.
-
     >>> t5_bucket(np.array([-200, -20, -3, 0, 3, 20, 200]))
     array([15, 10,  3,  0, 19, 26, 31])
     >>> t5_bucket(np.array([-200, -20, -3, 0, 3, 20, 200]), bidirectional=False)
@@ -189,7 +181,7 @@ def t5_bucket(
     Source: Raffel et al. (2020), section 2.1, which describes it in words; the formula is that of their code.
     """
     if is_length(offsets):
-        offsets = np.arange(check_integer("offsets", offsets, minimum=0))
+        offsets = np.arange(integer("offsets", offsets, minimum=0))
     xp, k = as_integers("offsets", offsets)
     return _bucket_rule(num_buckets, max_distance, bidirectional)(k, xp)
 
@@ -199,19 +191,19 @@ def _bucket_rule(
 ) -> Callable[[Array, Namespace], Array]:
     if not isinstance(bidirectional, bool):
         raise TypeError(f"bidirectional must be True or False, got {bidirectional!r}")
-    num_buckets = check_integer("num_buckets", num_buckets, minimum=4 if bidirectional else 2)
+    num_buckets = integer("num_buckets", num_buckets, minimum=4 if bidirectional else 2)
     if bidirectional and num_buckets % 2:
         raise ValueError(f"num_buckets must be even if bidirectional (half a side), got {num_buckets}")
     side = num_buckets // 2 if bidirectional else num_buckets
-    max_distance = check_integer("max_distance", max_distance, minimum=side // 2 + 1)
-    starts = _bucket_starts(side, max_distance)
-    # The bucket of each distance up to the first one of the last bucket: a look-up is faster than a search.
-    by_distance = np.repeat(np.arange(side), np.diff([*starts, starts[-1] + 1]))
+    max_distance = integer("max_distance", max_distance, minimum=side // 2 + 1)
+    if max_distance > 2**53:
+        raise ValueError(f"max_distance must be at most 2**53, got {max_distance}")
+    starts = np.asarray(_bucket_starts(side, max_distance))
 
     def bucket(k: Array, xp: Namespace) -> Array:
-        distance = xp.clip(xp.abs(k) if bidirectional else -k, 0, starts[-1])
-        found = xp.take(to_device_of(by_distance, k, xp), xp.reshape(distance, (-1,)), axis=0)
-        result = xp.reshape(found, tuple(k.shape))
+        distance = xp.clip(xp.abs(k) if bidirectional else -k, 0, None)
+        # A search, and no table of all distances up to max_distance, however large it is.
+        result = xp.searchsorted(to_device_of(starts, k, xp), distance, side="right") - 1
         return result + xp.astype(k > 0, xp.int64) * side if bidirectional else result
 
     return bucket
@@ -240,6 +232,7 @@ def t5_bias(
     key_positions: int | Array | None = None,
     *,
     max_distance: int = 128,
+    num_buckets: int = 32,
     bidirectional: bool = True,
 ) -> Array:
     """The position bias of T5: a number for each bucket and head.
@@ -250,29 +243,32 @@ def t5_bias(
 
     Args:
         table: shape (num_buckets, heads), or (num_buckets,) for one head, floating: the weight that
-            transformers calls relative_attention_bias.
+            transformers calls relative_attention_bias.weight. Heads in the rows are an error, but where there
+            are as many as buckets: then nothing tells.
         query_positions, key_positions: as in `relative_offsets`, but integers.
-        max_distance, bidirectional: as in `t5_bucket`.
+        max_distance, num_buckets, bidirectional: as in `t5_bucket`.
 
     Returns:
         Array (heads, n_q, n_k), as in `relative_bias`.
 
-    Raises:
-        TypeError, ValueError: as in `relative_bias` and `t5_bucket`.
-
     >>> table = np.arange(8.0)
-    >>> t5_bias(table, 4, max_distance=4)
+    >>> t5_bias(table, 4, num_buckets=8, max_distance=4)
     array([[0., 5., 6., 7.],
            [1., 0., 5., 6.],
            [2., 1., 0., 5.],
            [3., 2., 1., 0.]])
-    >>> t5_bias(table, 1, 4, max_distance=4)
+    >>> t5_bias(table, 1, 4, num_buckets=8, max_distance=4)
     array([[3., 2., 1., 0.]])
 
     Source: Raffel et al. (2020), section 2.1.
     """
     rows, xp = check_table(table)
-    rule = _bucket_rule(rows, max_distance, bidirectional)
+    rule = _bucket_rule(num_buckets, max_distance, bidirectional)
+    if rows != num_buckets:
+        raise ValueError(
+            f"table must have num_buckets = {num_buckets} rows and a column for each head, got shape "
+            f"{tuple(table.shape)}"
+        )
     return from_table(table, lambda k: rule(k, xp), query_positions, key_positions, xp)
 
 
@@ -303,10 +299,6 @@ def kerple_bias(
         Array (heads, n_q, n_k), or (..., heads, n_q, n_k) for positions with leading axes; without the axis
         of heads for numbers r1 and r2. Computed in float64, rounded once to the dtype of r1.
 
-    Raises:
-        TypeError, ValueError: r1 or r2 out of range or not floating, kind is neither; positions as in
-            `relative_offsets`.
-
     >>> kerple_bias(2.0, 1.0, 1, 4).round(3)
     array([[-2.773, -2.197, -1.386,  0.   ]])
     >>> kerple_bias(0.5, 1.0, 1, 4, kind="power")
@@ -317,8 +309,7 @@ def kerple_bias(
     if kind not in get_args(KerpleKind):
         raise ValueError(f'kind must be "log" or "power", got {kind!r}')
     p, a = _parameter("r1", r1), _parameter("r2", r2)
-    xp = namespace(p, a)
-    check_floats({"r1": p, "r2": a}, xp)
+    xp = floating(r1=p, r2=a)
     if p.shape != a.shape or p.ndim > 1:
         raise ValueError(
             f"r1 and r2 must be numbers or both of shape (heads,), got {tuple(p.shape)} and {tuple(a.shape)}"
@@ -330,7 +321,7 @@ def kerple_bias(
 
 
 def _parameter(name: str, value: float | Array) -> Array:
-    return value if array_api_compat.is_array_api_obj(value) else np.asarray(as_number(name, value))
+    return value if array_api_compat.is_array_api_obj(value) else np.asarray(number(name, value))
 
 
 def fire_distance(
@@ -356,9 +347,6 @@ def fire_distance(
         float64 array (..., n_q, n_k), of the library of c and threshold if they are arrays, else of the
         positions.
 
-    Raises:
-        TypeError, ValueError: c or threshold not above 0; positions as in `relative_offsets`.
-
     >>> fire_distance(1, 4, c=1.0, threshold=3.0).round(3)
     array([[1.   , 0.792, 0.5  , 0.   ]])
 
@@ -380,7 +368,7 @@ def _above_zero(name: str, x: float | Array, like: Array, xp: Namespace) -> Arra
     array = _parameter(name, x)
     if array is not x:
         array = to_device_of(array, like, xp)
-    check_floats({name: array}, xp)
+    floating(**{name: array})
     if array.ndim:
         raise ValueError(f"{name} must be one number, got shape {tuple(array.shape)}")
     check_between(name, array, math.inf, xp)
@@ -412,9 +400,6 @@ def fire_bias(
         hidden_weight, computed in float32 at least. On the way there are n_q · n_k · width numbers, as the
         network looks at every pair.
 
-    Raises:
-        TypeError, ValueError: shapes or dtypes that do not fit; the rest as in `fire_distance`.
-
     >>> one = np.ones(1)
     >>> fire_bias(one, 0 * one, -one[None], one, 1, 4, c=1.0, threshold=3.0).round(3)
     array([[[0.   , 0.208, 0.5  , 1.   ]]])
@@ -423,8 +408,7 @@ def fire_bias(
     """
     given = (hidden_weight, hidden_bias, head_weight, head_bias)
     weights = dict(zip(FIRE_WEIGHTS, given, strict=True))
-    xp = namespace(*weights.values())
-    check_floats(weights, xp)
+    xp = floating(**weights)
     width, heads = hidden_weight.shape[:1], head_weight.shape[:1]
     wanted = {"hidden_weight": width, "hidden_bias": width, "head_weight": heads + width, "head_bias": heads}
     for name, array in weights.items():

@@ -10,19 +10,20 @@ import math
 
 import array_api_compat
 
-from posenc._arrays import Array, Namespace, namespace
-from posenc._relative import check_floats, check_reach, check_whole, spread
+from posenc._arrays import Array, ArrayT, Namespace, wide_dtype
+from posenc._checks import floating
+from posenc._relative import check_reach, check_whole, spread
 from posenc.attention import attention
 
 __all__ = ["shaw_attention", "shaw_scores", "shaw_values"]
 
 
 def shaw_scores(
-    query: Array,
-    table: Array,
+    query: ArrayT,
+    table: ArrayT,
     query_positions: int | Array | None = None,
     key_positions: int | Array | None = None,
-) -> Array:
+) -> ArrayT:
     """What Shaw's key table adds to the scores. Not yet scaled.
 
     S(t, u) = q_t · a_j, with j = clip(u − t, −K, K) + K.
@@ -36,9 +37,6 @@ def shaw_scores(
     Returns:
         Array (..., n_q, n_k). Besides it the memory is n_q · (2K + 1) numbers, not n_q · n_k · d.
 
-    Raises:
-        TypeError, ValueError: arrays, dtypes, shapes or positions that do not fit.
-
     >>> import numpy as np
     >>> shaw_scores(np.eye(3), np.array([[1.0, 1, 1], [0, 0, 0], [5, 6, 7]]))
     array([[0., 5., 5.],
@@ -47,8 +45,7 @@ def shaw_scores(
 
     Source: Shaw et al. (2018), sections 3.1 to 3.3.
     """
-    xp = namespace(query, table)
-    check_floats({"query": query, "table": table}, xp)
+    xp = floating(query=query, table=table)
     if query.ndim < 2 or table.ndim != 2 or table.shape[1] != query.shape[-1]:
         raise ValueError(
             "query must have shape (..., n_q, d) and table (2K + 1, d), "
@@ -59,11 +56,11 @@ def shaw_scores(
 
 
 def shaw_values(
-    weights: Array,
-    table: Array,
+    weights: ArrayT,
+    table: ArrayT,
     query_positions: int | Array | None = None,
     key_positions: int | Array | None = None,
-) -> Array:
+) -> ArrayT:
     """What Shaw's value table adds to the output of attention.
 
     z_t = Σ_u A(t, u) · a_j, with j = clip(u − t, −K, K) + K.
@@ -76,9 +73,6 @@ def shaw_values(
     Returns:
         Array (..., n_q, d).
 
-    Raises:
-        TypeError, ValueError: as in `shaw_scores`.
-
     >>> import numpy as np
     >>> shaw_values(np.full((2, 2), 0.5), np.array([[1.0, 0], [0, 0], [0, 8]]))
     array([[0. , 4. ],
@@ -86,8 +80,7 @@ def shaw_values(
 
     Source: Shaw et al. (2018), equation 3.
     """
-    xp = namespace(weights, table)
-    check_floats({"weights": weights, "table": table}, xp)
+    xp = floating(weights=weights, table=table)
     if weights.ndim < 2 or table.ndim != 2:
         raise ValueError(
             f"weights must have shape (..., n_q, n_k) and table (2K + 1, d), "
@@ -106,9 +99,9 @@ def shaw_values(
 
 
 def shaw_attention(
-    query: Array,
-    key: Array,
-    value: Array,
+    query: ArrayT,
+    key: ArrayT,
+    value: ArrayT,
     key_table: Array,
     value_table: Array | None = None,
     *,
@@ -116,7 +109,7 @@ def shaw_attention(
     scale: float | None = None,
     query_positions: int | Array | None = None,
     key_positions: int | Array | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[ArrayT, ArrayT]:
     """Attention with a vector for each clipped offset, added to the keys and, if wanted, to the values.
 
     A = softmax(q_t · (k_u + a^K_j) · scale), output z_t = Σ_u A(t, u) · (v_u + a^V_j),
@@ -132,9 +125,6 @@ def shaw_attention(
         output (..., n_q, d_v) and weights (..., n_q, n_k). float16 and bfloat16 are computed in float32 and
         rounded once.
 
-    Raises:
-        TypeError, ValueError: as in `posenc.attention.attention` and `shaw_scores`.
-
     >>> import numpy as np
     >>> x = np.eye(3)
     >>> _, weights = shaw_attention(x, x, x, np.array([[1.0, 1, 1], [0, 0, 0], [1, 1, 1]]), scale=1.0)
@@ -145,10 +135,9 @@ def shaw_attention(
 
     Source: Shaw et al. (2018), sections 3.1 to 3.3.
     """
-    xp = namespace(query, key, value, key_table)
-    check_floats({"query": query, "key": key, "value": value, "key_table": key_table}, xp)
+    xp = floating(query=query, key=key, value=value, key_table=key_table)
     dtype = query.dtype
-    wide = xp.float32 if xp.finfo(dtype).bits < 32 else dtype
+    wide = wide_dtype(xp, query)
     q, k, v, keys = (xp.astype(x, wide) for x in (query, key, value, key_table))
     if query_positions is None and key_positions is None and q.ndim >= 2 and k.ndim >= 2:
         query_positions, key_positions = q.shape[-2], k.shape[-2]
@@ -156,7 +145,7 @@ def shaw_attention(
     factor = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
     output, weights = attention(q, k, v, bias=bias * factor, mask=mask, scale=scale)
     if value_table is not None:
-        check_floats({"query": query, "value_table": value_table}, xp)
+        floating(query=query, value_table=value_table)
         table = xp.astype(value_table, wide)
         output = output + shaw_values(weights, table, query_positions, key_positions)
     return xp.astype(output, dtype), xp.astype(weights, dtype)

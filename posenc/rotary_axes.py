@@ -14,31 +14,32 @@ from collections.abc import Sequence
 import numpy as np
 
 from posenc import sinusoidal
-from posenc._arrays import Array, as_positions, check_even_dim, check_integer
+from posenc._arrays import Array, ArrayT, wide_dtype
+from posenc._checks import as_numbers, check_even_dim, integer, number
 from posenc._rotation import (
     Layout,
+    are_whole,
+    check_below_turn,
     check_layout,
-    check_real,
     check_rotary_dim,
     check_vectors,
     codes,
     of_library,
     turn,
-    wide_dtype,
 )
 
 __all__ = ["axial_frequencies", "mrope_coordinates", "mrope_frequencies", "rotate_axes"]
 
 
 def rotate_axes(
-    x: Array,
+    x: ArrayT,
     coordinates: Array,
     frequencies: Array,
     *,
     layout: Layout = "interleaved",
     rotary_dim: int | None = None,
     scale: float = 1.0,
-) -> Array:
+) -> ArrayT:
     """Queries or keys, turned by positions of several coordinates.
 
     Pair i turns counter-clockwise by Σ_a ω_(a,i) t_a for the position t = (t_0, t_1, ...). Scores depend on
@@ -55,10 +56,6 @@ def rotate_axes(
     Returns:
         Array of the shape and dtype of x.
 
-    Raises:
-        TypeError: as in `posenc.rotate`.
-        ValueError: shapes that do not fit, unknown layout; the message names the argument.
-
     >>> grid = np.stack(np.meshgrid([0, 1], [0, 1, 2], indexing="ij"), axis=-1).reshape(6, 2)
     >>> grid.tolist()
     [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
@@ -69,11 +66,13 @@ def rotate_axes(
     xp = check_vectors("x", x)
     turned = check_rotary_dim(rotary_dim, x.shape[-1])
     check_layout(layout)
-    scale = check_real("scale", scale)
-    _, omega = as_positions(frequencies, "frequencies")
+    scale = number("scale", scale)
+    omega_xp, omega = as_numbers("frequencies", frequencies)
     if omega.ndim != 2 or omega.shape[1] != turned // 2:
         raise ValueError(f"frequencies must have shape (axes, {turned // 2}), got {tuple(omega.shape)}")
-    _, t = as_positions(coordinates, "coordinates")
+    if are_whole(coordinates):
+        check_below_turn(omega, omega_xp)
+    _, t = as_numbers("coordinates", coordinates)
     rows, shape, axes = tuple(x.shape[:-1]), tuple(t.shape), omega.shape[0]
     fits = shape[:-1] == rows[-1:] or (
         len(shape) == x.ndim > 2 and all(a in (1, b) for a, b in zip(shape[:-1], rows, strict=True))
@@ -84,7 +83,7 @@ def rotate_axes(
             f"{tuple(x.shape)} and {axes} coordinates in the last, got {shape}"
         )
     t, omega = of_library("coordinates", t, x, xp), of_library("frequencies", omega, x, xp)
-    return turn(x, codes(t @ omega, wide_dtype(x, xp), layout, scale, xp), layout, xp)
+    return turn(x, codes(t @ omega, wide_dtype(xp, x), layout, scale, xp), layout, xp)
 
 
 def axial_frequencies(dim: int, axes: int, *, base: float = 10000.0) -> np.ndarray:
@@ -100,9 +99,6 @@ def axial_frequencies(dim: int, axes: int, *, base: float = 10000.0) -> np.ndarr
     Returns:
         float64 NumPy array of shape (axes, dim/2).
 
-    Raises:
-        TypeError, ValueError: dim or axes is not an integer or out of range, or 2 · axes does not divide dim.
-
     >>> axial_frequencies(8, 2)
     array([[1.  , 0.01, 0.  , 0.  ],
            [0.  , 0.  , 1.  , 0.01]])
@@ -110,7 +106,7 @@ def axial_frequencies(dim: int, axes: int, *, base: float = 10000.0) -> np.ndarr
     Source: the common form for images; Heo et al., Rotary Position Embedding for Vision Transformer (2024),
     section 3.2. https://arxiv.org/abs/2403.13298
     """
-    axes = check_integer("axes", axes, minimum=1)
+    axes = integer("axes", axes, minimum=1)
     dim = check_even_dim(dim)
     if dim % (2 * axes):
         raise ValueError(f"dim must be a multiple of 2 · axes = {2 * axes}, got {dim}")
@@ -132,10 +128,6 @@ def mrope_frequencies(dim: int, sections: Sequence[int], *, base: float = 10000.
     Returns:
         float64 NumPy array of shape (axes, dim/2).
 
-    Raises:
-        TypeError, ValueError: dim as in `posenc.frequencies`, a section is not an integer or negative, or
-            they do not sum to dim/2.
-
     >>> mrope_frequencies(8, (2, 1, 1)).round(4)
     array([[1.   , 0.1  , 0.   , 0.   ],
            [0.   , 0.   , 0.01 , 0.   ],
@@ -144,7 +136,7 @@ def mrope_frequencies(dim: int, sections: Sequence[int], *, base: float = 10000.
     Source: Wang et al., Qwen2-VL (2024), section 2.1. https://arxiv.org/abs/2409.12191
     """
     omega = sinusoidal.frequencies(dim, base)
-    sizes = [check_integer("each of sections", size, minimum=0) for size in sections]
+    sizes = [integer("each of sections", size, minimum=0) for size in sections]
     if sum(sizes) != len(omega):
         raise ValueError(f"sections must sum to dim/2 = {len(omega)}, got {sizes}")
     axis = np.repeat(np.arange(len(sizes)), sizes)
@@ -165,23 +157,22 @@ def mrope_coordinates(parts: Sequence[int | Sequence[int]]) -> np.ndarray:
     Returns:
         Integer NumPy array of shape (tokens, 3), for `rotate_axes`.
 
-    Raises:
-        TypeError, ValueError: a size is not an integer or out of range, or a grid has not three.
-
     >>> mrope_coordinates([2, (1, 2, 2), 1]).tolist()
     [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4, 4, 4]]
 
     Source: Wang et al., Qwen2-VL (2024), section 2.1 and figure 3. https://arxiv.org/abs/2409.12191
     """
+    if not isinstance(parts, Sequence | np.ndarray) or isinstance(parts, str):
+        raise TypeError(f"parts must be a list of sizes, such as [5, (1, 2, 2)], got {parts!r}")
     start, found = 0, [np.empty((0, 3), dtype=np.int64)]
     for part in parts:
         if isinstance(part, Sequence | np.ndarray):
-            sizes = [check_integer("each size of a grid", size, minimum=1) for size in part]
+            sizes = [integer("each size of a grid", size, minimum=1) for size in part]
             if len(sizes) != 3:
                 raise ValueError(f"a grid must be (frames, rows, columns), got {part!r}")
             some = np.indices(sizes).reshape(3, -1).T
         else:
-            length = check_integer("a number of text tokens", part, minimum=0)
+            length = integer("a number of text tokens", part, minimum=0)
             some = np.repeat(np.arange(length)[:, None], 3, axis=1)
         found.append(start + some)
         start += int(some.max(initial=-1)) + 1

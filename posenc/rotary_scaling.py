@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc._arrays import check_base, check_even_dim, check_integer
-from posenc._rotation import check_real
+from posenc._checks import as_numbers, check_base, check_even_dim, integer, number
 from posenc.sinusoidal import frequencies
 
 __all__ = [
@@ -45,16 +44,13 @@ def linear_frequencies(dim: int, factor: float, *, base: float = 10000.0) -> np.
     Returns:
         float64 NumPy array of shape (dim/2,).
 
-    Raises:
-        TypeError, ValueError: dim or base as in `posenc.frequencies`, factor below 1 or not a number.
-
     >>> linear_frequencies(4, 8)
     array([0.125  , 0.00125])
 
     Source: Chen et al., Extending Context Window of Large Language Models via Positional Interpolation
     (2023), section 2.3. https://arxiv.org/abs/2306.15595
     """
-    return frequencies(dim, base) / _check_factor(factor)
+    return frequencies(dim, base) / number("factor", factor, at_least=1)
 
 
 def ntk_frequencies(dim: int, factor: float, *, base: float = 10000.0) -> np.ndarray:
@@ -70,9 +66,6 @@ def ntk_frequencies(dim: int, factor: float, *, base: float = 10000.0) -> np.nda
     Returns:
         float64 NumPy array of shape (dim/2,).
 
-    Raises:
-        TypeError, ValueError: as in `linear_frequencies`; dim below 4.
-
     >>> (ntk_frequencies(8, 8) / frequencies(8)).round(4)
     array([1.   , 0.5  , 0.25 , 0.125])
 
@@ -82,7 +75,7 @@ def ntk_frequencies(dim: int, factor: float, *, base: float = 10000.0) -> np.nda
     dim = check_even_dim(dim)
     if dim < 4:
         raise ValueError(f"dim must be at least 4: a single pair has no slowest and fastest, got {dim}")
-    return frequencies(dim, check_base(base) * _check_factor(factor) ** (dim / (dim - 2)))
+    return frequencies(dim, check_base(base) * number("factor", factor, at_least=1) ** (dim / (dim - 2)))
 
 
 def dynamic_ntk_frequencies(
@@ -106,9 +99,6 @@ def dynamic_ntk_frequencies(
     Returns:
         float64 NumPy array of shape (dim/2,).
 
-    Raises:
-        TypeError, ValueError: as in `ntk_frequencies`, or a length is not an integer or below 1.
-
     >>> usual = frequencies(8)
     >>> (dynamic_ntk_frequencies(8, 2, 4096, original_length=4096) / usual).round(4)
     array([1., 1., 1., 1.])
@@ -117,9 +107,9 @@ def dynamic_ntk_frequencies(
 
     Source: emozilla, Dynamically Scaled RoPE (2023); Peng et al. (2023), section 3.3, without the factor s.
     """
-    factor = _check_factor(factor)
-    length = check_integer("length", length, minimum=1)
-    original = check_integer("original_length", original_length, minimum=1)
+    factor = number("factor", factor, at_least=1)
+    length = integer("length", length, minimum=1)
+    original = integer("original_length", original_length, minimum=1)
     return ntk_frequencies(dim, factor * max(length, original) / original - (factor - 1), base=base)
 
 
@@ -152,8 +142,7 @@ def yarn_frequencies(
         float64 NumPy array of shape (dim/2,).
 
     Raises:
-        TypeError, ValueError: as in `linear_frequencies`, or the ramp lies outside the pairs: an
-            original_length at which no pair makes a single slow turn, say.
+        ValueError: the ramp lies outside the pairs: no pair makes a slow turn in original_length, say.
 
     >>> ratio = yarn_frequencies(16, 4, original_length=4096) / frequencies(16)
     >>> ratio.round(3)
@@ -162,10 +151,10 @@ def yarn_frequencies(
     Source: Peng et al., YaRN (2023), sections 3.2 and 3.4. https://arxiv.org/abs/2309.00071
     """
     usual = frequencies(dim, base)
-    factor = _check_factor(factor)
-    length = check_integer("original_length", original_length, minimum=1)
-    slow = check_real("beta_slow", beta_slow, above=0)
-    fast = check_real("beta_fast", beta_fast, above=slow)
+    factor = number("factor", factor, at_least=1)
+    length = integer("original_length", original_length, minimum=1)
+    slow = number("beta_slow", beta_slow, above=0)
+    fast = number("beta_fast", beta_fast, above=slow)
 
     def pair(turns: float) -> float:
         """The pair i, not whole, that makes so many turns in L positions."""
@@ -198,23 +187,20 @@ def yarn_attention_factor(
     Returns:
         The factor, 1.0 for s = 1.
 
-    Raises:
-        TypeError, ValueError: factor below 1 or not a number, or only one of the other two.
-
     >>> round(yarn_attention_factor(4), 4)
     1.1386
 
     Source: Peng et al. (2023), section 3.4; DeepSeek-V2 (2024), section 3.1.4, and its code, for the variant.
     """
-    growth = 0.1 * math.log(_check_factor(factor))
+    growth = 0.1 * math.log(number("factor", factor, at_least=1))
     if (mscale is None) != (mscale_all_dim is None):
         raise ValueError(
             f"mscale and mscale_all_dim must come together, got {mscale!r} and {mscale_all_dim!r}"
         )
     if mscale is None:
         return growth + 1.0
-    return (growth * check_real("mscale", mscale, above=0) + 1.0) / (
-        growth * check_real("mscale_all_dim", mscale_all_dim, above=0) + 1.0
+    return (growth * number("mscale", mscale, above=0) + 1.0) / (
+        growth * number("mscale_all_dim", mscale_all_dim, above=0) + 1.0
     )
 
 
@@ -244,23 +230,18 @@ def longrope_frequencies(
     Returns:
         float64 NumPy array of shape (dim/2,).
 
-    Raises:
-        TypeError, ValueError: as in `linear_frequencies`, or factors of another shape, or not above 0.
-
     >>> longrope_frequencies(4, [1, 1], [1, 8], 5000, original_length=4096)
     array([1.     , 0.00125])
 
     Source: Ding et al., LongRoPE (2024), section 3. https://arxiv.org/abs/2402.13753
     """
     usual = frequencies(dim, base)
-    length = check_integer("length", length, minimum=1)
-    original = check_integer("original_length", original_length, minimum=1)
+    length = integer("length", length, minimum=1)
+    original = integer("original_length", original_length, minimum=1)
     sets = []
     for name, given in (("short_factors", short_factors), ("long_factors", long_factors)):
-        factors = np.asarray(given)
-        if factors.dtype.kind not in "iuf":
-            raise TypeError(f"{name} must be numbers, got {given!r}")
-        if factors.shape != usual.shape or not (np.isfinite(factors) & (factors > 0)).all():
+        factors = as_numbers(name, np.asarray(given))[1]
+        if factors.shape != usual.shape or not (factors > 0).all():
             raise ValueError(f"{name} must be {len(usual)} numbers above 0, got {given!r}")
         sets.append(factors)
     return usual / sets[length > original]
@@ -278,16 +259,13 @@ def longrope_attention_factor(factor: float, *, original_length: int) -> float:
     Returns:
         The factor, 1.0 for s = 1.
 
-    Raises:
-        TypeError, ValueError: factor below 1 or not a number, original_length not an integer or below 2.
-
     >>> round(longrope_attention_factor(32, original_length=4096), 4)
     1.1902
 
     Source: Microsoft, configuration of Phi-3 long-context models; transformers, `modeling_rope_utils`.
     """
-    original = check_integer("original_length", original_length, minimum=2)
-    return math.sqrt(1 + math.log(_check_factor(factor)) / math.log(original))
+    original = integer("original_length", original_length, minimum=2)
+    return math.sqrt(1 + math.log(number("factor", factor, at_least=1)) / math.log(original))
 
 
 def llama3_frequencies(
@@ -315,9 +293,6 @@ def llama3_frequencies(
     Returns:
         float64 NumPy array of shape (dim/2,).
 
-    Raises:
-        TypeError, ValueError: as in `linear_frequencies`, or a number out of range.
-
     >>> ratio = llama3_frequencies(16, 8, original_length=8192, base=500000.0) / frequencies(16, 500000.0)
     >>> ratio.round(3)
     array([1.   , 1.   , 1.   , 1.   , 0.371, 0.125, 0.125, 0.125])
@@ -326,10 +301,10 @@ def llama3_frequencies(
     https://arxiv.org/abs/2407.21783
     """
     usual = frequencies(dim, base)
-    factor = _check_factor(factor)
-    length = check_integer("original_length", original_length, minimum=1)
-    low = check_real("low_freq_factor", low_freq_factor, above=0)
-    high = check_real("high_freq_factor", high_freq_factor, above=low)
+    factor = number("factor", factor, at_least=1)
+    length = integer("original_length", original_length, minimum=1)
+    low = number("low_freq_factor", low_freq_factor, above=0)
+    high = number("high_freq_factor", high_freq_factor, above=low)
     kept = np.clip((length * usual / (2 * math.pi) - low) / (high - low), 0, 1)
     return usual * kept + usual / factor * (1 - kept)
 
@@ -339,13 +314,13 @@ def proportional_frequencies(
 ) -> np.ndarray:
     """Proportional RoPE: only the fastest pairs turn, at their usual speed; the others stand still.
 
-    ω_i / s for i < proportion · dim/2, and 0 from there on.
+    ω_i / s for i < ⌊proportion · dim/2⌋, and 0 from there on.
 
     Not the same as `rotary_dim=proportion · dim`, which spreads all frequencies over fewer pairs.
 
     Args:
         dim: width of the vector, even.
-        proportion: share of the pairs that turn, in (0, 1]; proportion · dim/2 must be whole.
+        proportion: share of the pairs that turn, in (0, 1]. ⌊proportion · dim/2⌋ pairs do.
         factor: s, at least 1.
         base: as in `posenc.frequencies`.
 
@@ -353,8 +328,7 @@ def proportional_frequencies(
         float64 NumPy array of shape (dim/2,).
 
     Raises:
-        TypeError, ValueError: as in `linear_frequencies`, or proportion out of range or not a whole number of
-            pairs.
+        ValueError: proportion so small that no pair turns.
 
     >>> proportional_frequencies(8, 0.5)
     array([1. , 0.1, 0. , 0. ])
@@ -365,18 +339,10 @@ def proportional_frequencies(
     https://arxiv.org/abs/2410.06205
     """
     usual = frequencies(dim, base)
-    share = check_real("proportion", proportion, above=0)
+    share = number("proportion", proportion, above=0)
     if share > 1:
         raise ValueError(f"proportion must be at most 1, got {proportion!r}")
-    turning = share * len(usual)
-    # 0.3 · 10 is a hair less than 3 in floating point, and means 3.
-    if abs(turning - round(turning)) > 1e-9 * len(usual):
-        raise ValueError(f"proportion must be a whole number of {len(usual)} pairs, got {proportion!r}")
-    return np.where(np.arange(len(usual)) < round(turning), usual / _check_factor(factor), 0.0)
-
-
-def _check_factor(factor: Any) -> float:
-    number = check_real("factor", factor)
-    if number < 1:
-        raise ValueError(f"factor must be at least 1, got {factor!r}")
-    return number
+    turning = share * dim // 2  # in floating point, as transformers has it, where 0.29 · 200 is below 58
+    if turning < 1:
+        raise ValueError(f"proportion must let at least one of {len(usual)} pairs turn, got {proportion!r}")
+    return np.where(np.arange(len(usual)) < turning, usual / number("factor", factor, at_least=1), 0.0)

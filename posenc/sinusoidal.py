@@ -6,24 +6,21 @@ Source: Vaswani et al., Attention Is All You Need (2017), section 3.5. https://a
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any, overload
 
-import array_api_compat
 import numpy as np
 
-from posenc._arrays import (
-    Array,
-    DType,
-    Namespace,
+from posenc._arrays import Array, ArrayT, DType, Namespace, to_device_of, torch_namespace
+from posenc._checks import (
     as_positions,
     check_base,
     check_even_dim,
     check_finite,
     check_float_dtype,
-    check_integer,
+    floating,
+    integer,
     is_length,
-    namespace,
-    to_device_of,
-    torch_namespace,
 )
 
 __all__ = [
@@ -47,10 +44,6 @@ def frequencies(dim: int, base: float = 10000.0) -> np.ndarray:
     Returns:
         float64 NumPy array of shape (dim/2,), falling geometrically from 1.
 
-    Raises:
-        TypeError: dim is not an integer, or base is not a real number.
-        ValueError: dim is odd or below 2, or base is not above 1.
-
     >>> frequencies(4)
     array([1.  , 0.01])
 
@@ -73,9 +66,6 @@ def wavelengths(dim: int, base: float = 10000.0) -> np.ndarray:
     Returns:
         float64 NumPy array of shape (dim/2,), rising geometrically.
 
-    Raises:
-        TypeError, ValueError: as in `frequencies`.
-
     >>> wavelengths(8).round(3).tolist()
     [6.283, 62.832, 628.319, 6283.185]
 
@@ -84,6 +74,16 @@ def wavelengths(dim: int, base: float = 10000.0) -> np.ndarray:
     return 2 * math.pi / frequencies(dim, base)
 
 
+@overload
+def sinusoidal_encoding(
+    positions: int | Sequence[Any] | np.ndarray, dim: int, *, base: float = ..., dtype: None = ...
+) -> np.ndarray: ...
+@overload
+def sinusoidal_encoding(positions: ArrayT, dim: int, *, base: float = ..., dtype: DType = ...) -> ArrayT: ...
+@overload
+def sinusoidal_encoding(
+    positions: int | Array, dim: int, *, base: float = ..., dtype: DType = ...
+) -> Any: ...
 def sinusoidal_encoding(
     positions: int | Array, dim: int, *, base: float = 10000.0, dtype: DType | None = None
 ) -> Array:
@@ -107,8 +107,8 @@ def sinusoidal_encoding(
         `positions`. Every row has norm sqrt(dim/2).
 
     Raises:
-        TypeError: positions are not numbers or come in float16 or bfloat16, dtype is not floating.
-        ValueError: n is negative, a position is NaN or infinite, dim is odd or below 2, base is not above 1.
+        TypeError: positions in float16 or bfloat16, which cannot tell 2048 from 2049, 256 from 257; an array
+            without axes, which could be a length or a position.
 
     >>> sinusoidal_encoding(3, 4).round(4)
     array([[ 0.    ,  1.    ,  0.    ,  1.    ],
@@ -120,14 +120,17 @@ def sinusoidal_encoding(
     freqs = frequencies(dim, base)
     if is_length(positions):
         xp = torch_namespace(dtype) or np
-        return _table(
-            check_integer("positions", positions, minimum=0), freqs, check_float_dtype(dtype, xp), xp
-        )
+        return _table(integer("positions", positions, minimum=0), freqs, check_float_dtype(dtype, xp), xp)
     xp, t = as_positions(positions)
     dtype = check_float_dtype(dtype, xp)
-    angles = t[..., None] * to_device_of(freqs, t, xp)
+    return _codes(t, to_device_of(freqs, t, xp), dtype, xp)
+
+
+def _codes(t: Array, freqs: Array, dtype: DType, xp: Namespace) -> Array:
+    """The formula, for positions in float64."""
+    angles = t[..., None] * freqs
     pairs = xp.stack([xp.astype(xp.sin(angles), dtype), xp.astype(xp.cos(angles), dtype)], axis=-1)
-    return xp.reshape(pairs, (*t.shape, 2 * len(freqs)))
+    return xp.reshape(pairs, (*t.shape, 2 * freqs.shape[0]))
 
 
 def _table(n: int, freqs: np.ndarray, dtype: DType, xp: Namespace) -> Array:
@@ -137,11 +140,9 @@ def _table(n: int, freqs: np.ndarray, dtype: DType, xp: Namespace) -> Array:
     their product are float64 (complex128); only the result is rounded.
     """
     block = 2 ** round(math.log2(max(n, 1)) / 2)
-    omega = xp.asarray(freqs)
-    step = xp.arange(block, dtype=xp.float64)[:, None] * omega
-    turn = xp.cos(step) - 1j * xp.sin(step)
-    start = xp.arange(0, n, block, dtype=xp.float64)[:, None] * omega
-    code = xp.sin(start) + 1j * xp.cos(start)
+    starts, steps = xp.arange(0, n, block, dtype=xp.float64), xp.arange(block, dtype=xp.float64)
+    code, step = (_as_complex(_codes(t, xp.asarray(freqs), xp.float64, xp), xp) for t in (starts, steps))
+    turn = -1j * step
     table = xp.empty((n, 2 * len(freqs)), dtype=dtype)
     # Some blocks at a time in one buffer, so that the float64 values stay in the processor's cache.
     many = max(1, 2**17 // (block * len(freqs)))
@@ -152,6 +153,13 @@ def _table(n: int, freqs: np.ndarray, dtype: DType, xp: Namespace) -> Array:
         rows = table[k * block : (k + many) * block, :]
         rows[...] = xp.reshape(_interleaved(turned, xp), (-1, 2 * len(freqs)))[: rows.shape[0], :]
     return table
+
+
+def _as_complex(x: Array, xp: Namespace) -> Array:
+    """Real (..., 2m) as complex (..., m), without a copy."""
+    if xp is np:
+        return x.view(np.complex128)
+    return xp.view_as_complex(xp.reshape(x, (*x.shape[:-1], x.shape[-1] // 2, 2)))
 
 
 def _interleaved(z: Array, xp: Namespace) -> Array:
@@ -173,9 +181,6 @@ def code_distance(offsets: int | Array, dim: int, *, base: float = 10000.0) -> A
 
     Returns:
         float64 array, (n,) or offsets.shape, between 0 and 2 · sqrt(dim/2).
-
-    Raises:
-        TypeError, ValueError: as in `sinusoidal_encoding`.
 
     >>> code_distance([0, 1, 2], 64).round(4)
     array([0.    , 1.4718, 2.7189])
@@ -202,21 +207,13 @@ def decode_position(codes: Array, n: int, *, base: float = 10000.0) -> Array:
     Returns:
         Integer array of shape (...), of the library of `codes`; of equally near positions the first.
 
-    Raises:
-        TypeError: codes are not a floating array with an axis, n is not an integer.
-        ValueError: codes have an odd width or hold NaN or infinity, n is below 1, base is not above 1.
-
     >>> decode_position(sinusoidal_encoding([7, 4999], 64), 5000)
     array([   7, 4999])
     """
-    n = check_integer("n", n, minimum=1)
-    if not array_api_compat.is_array_api_obj(codes):
-        raise TypeError(f"codes must be a floating array (..., dim), got {type(codes).__name__}")
-    xp = namespace(codes)
-    if codes.ndim < 1 or not xp.isdtype(codes.dtype, "real floating"):
-        raise TypeError(
-            f"codes must be a floating array (..., dim), got {codes.dtype} of shape {tuple(codes.shape)}"
-        )
+    n = integer("n", n, minimum=1)
+    xp = floating(codes=codes)
+    if codes.ndim < 1:
+        raise ValueError("codes must have shape (..., dim), got a single number")
     dim = check_even_dim(codes.shape[-1], "the width of codes")
     check_finite("codes", codes, xp)
     table = to_device_of(sinusoidal_encoding(n, dim, base=base), codes, xp)

@@ -177,7 +177,9 @@ def test_concatenation_broadcasts_no_other_shape(x: np.ndarray, pe: np.ndarray, 
         (X.astype(int), PE, "x must be floating, got dtype int64"),
         (X, PE * 1j, "pe must be floating, got dtype complex128"),
         (torch.ones(2, 3, 4), PE, "arrays of one library are expected"),
-        (X, PE.tolist(), "arrays of one library are expected"),
+        (X, PE.tolist(), "pe must be an array, got .* of type list"),
+        (None, PE, "x must be an array, got None of type NoneType"),
+        (X, None, "pe must be an array, got None"),
     ],
 )
 def test_arrays_of_the_wrong_kind(join: Any, x: Any, pe: Any, message: str) -> None:

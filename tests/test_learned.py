@@ -75,7 +75,6 @@ def test_clamped_tail_is_permutation_equivariant(order: list[int], seed: int) ->
 def test_shapes_copies_and_empty_input() -> None:
     table = normal(5, 3)
     assert learned_encoding(np.array([[0, 1], [2, 4]]), table).shape == (2, 2, 3)
-    assert learned_encoding(np.asarray(4), table).shape == (3,)
     assert learned_encoding([], table).shape == (0, 3)
     assert learned_encoding(np.zeros((2, 0), dtype=int), table).shape == (2, 0, 3)
     learned_encoding(5, table)[0, 0] = 9
@@ -243,7 +242,7 @@ def test_overflow_is_one_of_two_words(overflow: Any) -> None:
         (TABLE[None], ValueError, r"table must have shape .*got \(1, 4, 2\)"),
         (TABLE[:0], ValueError, r"table must have shape .*got \(0, 2\)"),
         (TABLE.astype(int), TypeError, "table must be floating, got dtype int64"),
-        (TABLE.tolist(), TypeError, r"table must be a floating array \(max_len, dim\), got list"),
+        (TABLE.tolist(), TypeError, "table must be an array, got .* of type list"),
     ],
 )
 @pytest.mark.parametrize(

@@ -56,8 +56,8 @@ def test_the_kernel_is_the_dot_product(sigma: float, share: float, start: float,
     spacing = share * sigma
     centers = np.arange(-20 * sigma, 20 + 20 * sigma, spacing)
     first, second = rbf_encoding(np.array([start, start + k]), centers, sigma)
-    kernel = rbf_kernel(np.array(k), sigma, spacing=spacing)
-    height = rbf_kernel(np.array(0), sigma, spacing=spacing)
+    kernel = rbf_kernel([k], sigma, spacing=spacing)[0]
+    height = rbf_kernel(1, sigma, spacing=spacing)[0]
     assert abs(first @ second - kernel) < 1e-13 * height
 
 
@@ -93,6 +93,12 @@ def test_the_result_is_of_the_library_of_the_positions() -> None:
         np.testing.assert_allclose(np.asarray(kernel), rbf_kernel(T, 2.0))
     low = rbf_encoding(101, [0, 5], 2.0, dtype=torch.bfloat16)
     assert torch.equal(low, torch.from_numpy(expected).bfloat16())
+
+
+def test_centres_of_numpy_in_one_graph() -> None:
+    centers, t = rbf_centers(5, 1.0), torch.arange(5)
+    compiled = torch.compile(lambda t: rbf_encoding(t, centers, 1.0), fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(t), rbf_encoding(t, centers, 1.0))
 
 
 # --- Attention and convolution
@@ -187,7 +193,7 @@ def test_the_sinusoidal_code_is_local_on_average() -> None:
         (
             lambda: rbf_encoding(5, 3, 1.0),
             TypeError,
-            "centers must be an array of positions, got the integer 3",
+            "centers must be an array, got 3 of type int",
         ),
         (lambda: rbf_encoding(5, [[0, 1]], 1.0), ValueError, r"centers must have shape \(m,\), got \(1, 2\)"),
         (lambda: rbf_encoding(5, [math.nan], 1.0), ValueError, "centers must be finite"),
@@ -201,10 +207,10 @@ def test_the_sinusoidal_code_is_local_on_average() -> None:
         (lambda: total_variation(np.ones(2) / 2, np.ones(3) / 3), ValueError, "must have one shape"),
         (lambda: total_variation(np.ones(2), np.ones(2)), ValueError, "first must hold distributions"),
         (lambda: total_variation(np.ones(2) / 2, np.array([1.5, -0.5])), ValueError, "second must hold"),
-        (lambda: total_variation([1.0], [1.0]), TypeError, "arrays of one library"),
+        (lambda: total_variation([1.0], [1.0]), TypeError, "first must be an array, got .* of type list"),
         (lambda: gram_condition(np.zeros(3)), ValueError, r"codes must have shape \(n, dim\)"),
         (lambda: gram_condition(np.eye(2, dtype=int)), TypeError, "codes must be floating"),
-        (lambda: locality_profile(5), TypeError, "scores must be an array, got the integer 5"),
+        (lambda: locality_profile(5), TypeError, "scores must be an array, got 5 of type int"),
         (lambda: locality_profile(np.zeros(1)), ValueError, r"scores must have shape \(n,\) with n >= 2"),
         (lambda: locality_profile([0.0, math.inf]), ValueError, "scores must be finite"),
     ],

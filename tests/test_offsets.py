@@ -38,7 +38,7 @@ blocks = st.lists(st.floats(-10, 10), min_size=4, max_size=4).map(lambda x: np.r
 
 
 def code(t: float, dim: int, base: float = 10000.0) -> np.ndarray:
-    return sinusoidal_encoding(np.array(t), dim, base=base)
+    return sinusoidal_encoding([t], dim, base=base)[0]
 
 
 # --- the shift
@@ -171,10 +171,10 @@ def test_the_sums_of_positions_cancel_only_between_sines_and_cosines() -> None:
 def test_kernel_is_the_dot_product_wherever_the_pair_stands(
     t: float, k: float, dim: int, base: float
 ) -> None:
-    kernel = float(relative_kernel(np.array(k), dim, base=base))
+    kernel = float(relative_kernel([k], dim, base=base)[0])
     assert code(t, dim, base) @ code(t + k, dim, base) == pytest.approx(kernel, abs=1e-9)
     assert kernel == pytest.approx(np.cos(frequencies(dim, base) * k).sum(), abs=1e-9)
-    assert relative_kernel(np.array(-k), dim, base=base) == kernel
+    assert relative_kernel([-k], dim, base=base)[0] == kernel
     assert abs(kernel) <= dim / 2 * (1 + 1e-15)
 
 
@@ -187,7 +187,7 @@ def test_kernel_is_not_monotone(dim: int, first: int) -> None:
 
 @given(n=st.integers(2, 3000), dim=even_dims, base=bases)
 def test_smallest_distance_is_that_of_two_codes(n: int, dim: int, base: float) -> None:
-    smallest = min_code_distance(n, dim, base=base)
+    smallest = min_code_distance(n, dim=dim, base=base)
     codes = sinusoidal_encoding(np.arange(n), dim, base=base)
     assert smallest == pytest.approx(np.linalg.norm(codes[1:] - codes[0], axis=1).min(), abs=1e-9)
 
@@ -196,21 +196,21 @@ def test_smallest_distance_is_that_of_two_codes(n: int, dim: int, base: float) -
 def test_aliases_are_the_offsets_within_the_tolerance(
     n: int, dim: int, base: float, tolerance: float
 ) -> None:
-    found = alias_offsets(dim, n, tolerance=tolerance, base=base)
+    found = alias_offsets(n, dim=dim, tolerance=tolerance, base=base)
     distance = code_distance(n, dim, base=base)
     assert found.tolist() == [k for k in range(1, n) if distance[k] < tolerance]
-    assert 1 not in alias_offsets(dim, n, base=base)
+    assert 1 not in alias_offsets(n, dim=dim, base=base)
 
 
 def test_aliases_of_one_frequency_are_fractions_of_pi() -> None:
-    assert alias_offsets(2, 1000, tolerance=0.001).tolist() == [710]
-    assert alias_offsets(2, 1000, tolerance=0.02).tolist() == [44, 333, 377, 666, 710, 754]
-    assert alias_offsets(4, 5000, tolerance=0.05).tolist() == [1885]
+    assert alias_offsets(1000, dim=2, tolerance=0.001).tolist() == [710]
+    assert alias_offsets(1000, dim=2, tolerance=0.02).tolist() == [44, 333, 377, 666, 710, 754]
+    assert alias_offsets(5000, dim=4, tolerance=0.05).tolist() == [1885]
 
 
 @pytest.mark.parametrize(("dim", "aliases"), [(16, [596274, 615746, 735139]), (64, [])])
 def test_wide_codes_have_no_alias_nearby(dim: int, aliases: list[int]) -> None:
-    assert alias_offsets(dim, 1_000_000).tolist() == aliases
+    assert alias_offsets(1_000_000, dim=dim).tolist() == aliases
 
 
 def test_after_the_longest_wavelength_the_code_is_another() -> None:
@@ -399,6 +399,9 @@ def wrong(value: Any) -> Any:
     return value
 
 
+SWAPPABLE: Any = alias_offsets
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -407,7 +410,7 @@ def wrong(value: Any) -> Any:
         (lambda: shift_matrix(None, 4), TypeError, "offset must be .* got None"),
         (lambda: shift_matrix(math.inf, 4), ValueError, "offset must be finite, got inf"),
         (lambda: shift_matrix(3, 5), ValueError, "dim must be even .* got 5"),
-        (lambda: shift_matrix(3, 4, base=1), ValueError, "base must be finite and greater than 1, got 1"),
+        (lambda: shift_matrix(3, 4, base=1), ValueError, "base must be finite and above 1, got 1"),
         (lambda: shift_matrix(3, 4, dtype=np.int64), TypeError, "dtype must be a real floating dtype"),
         (lambda: shift_matrix(torch.ones(2).half(), 4), TypeError, "offset must be .* torch.float16"),
         (lambda: sine_only_encoding(3, 0), ValueError, "dim must be at least 1, got 0"),
@@ -416,11 +419,12 @@ def wrong(value: Any) -> Any:
         (lambda: relative_kernel(3, 3), ValueError, "dim must be even .* got 3"),
         (lambda: relative_kernel(3, wrong("4")), TypeError, "dim must be an integer, got '4'"),
         (lambda: relative_kernel(-3, 4), ValueError, "offsets must be at least 0, got -3"),
-        (lambda: min_code_distance(1, 4), ValueError, "n must be at least 2, got 1"),
-        (lambda: alias_offsets(4, 1), ValueError, "n must be at least 2, got 1"),
-        (lambda: alias_offsets(4, 9, tolerance=0), ValueError, "tolerance must be above 0, got 0"),
-        (lambda: alias_offsets(4, 9, tolerance=math.nan), ValueError, "tolerance must be finite, got nan"),
-        (lambda: alias_offsets(4, 9, tolerance=wrong("1")), TypeError, "tolerance must be a real number"),
+        (lambda: min_code_distance(1, dim=4), ValueError, "n must be at least 2, got 1"),
+        (lambda: SWAPPABLE(4, 5000), TypeError, "positional argument"),
+        (lambda: alias_offsets(1, dim=4), ValueError, "n must be at least 2, got 1"),
+        (lambda: alias_offsets(9, dim=4, tolerance=0), ValueError, "tolerance must be .* above 0, got 0"),
+        (lambda: alias_offsets(9, dim=4, tolerance=math.nan), ValueError, "tolerance must be finite"),
+        (lambda: alias_offsets(9, dim=4, tolerance=wrong("1")), TypeError, "tolerance must be a real number"),
         (lambda: positional_scores(X, X[:3], X[:3]), ValueError, r"w_query must have shape \(\.\.\., 4, d_h"),
         (lambda: positional_scores(X, X, X[:, :2]), ValueError, "must have one shape"),
         (lambda: positional_scores(X[0], X, X), ValueError, r"encoding must have shape \(n, dim\)"),
@@ -431,9 +435,9 @@ def wrong(value: Any) -> Any:
         (lambda: toeplitz_spread(X[0]), ValueError, r"scores must have shape \(\.\.\., n, m\)"),
         (lambda: toeplitz_spread(X[:0]), ValueError, r"scores must have shape .* got \(0, 4\)"),
         (lambda: offset_share(T), TypeError, "scores must be floating, got dtype int64"),
-        (lambda: offset_head(3, 64, 0), ValueError, "gain must be above 0, got 0"),
-        (lambda: offset_head(3, 64, -1.0), ValueError, "gain must be above 0, got -1.0"),
-        (lambda: offset_head(3, 64, math.inf), ValueError, "gain must be finite, got inf"),
+        (lambda: offset_head(3, 64, 0), ValueError, "gain must be finite and above 0, got 0"),
+        (lambda: offset_head(3, 64, -1.0), ValueError, "gain must be finite and above 0, got -1.0"),
+        (lambda: offset_head(3, 64, math.inf), ValueError, "gain must be finite and above 0, got inf"),
         (lambda: offset_head(3, 64, True), TypeError, "gain must be a real number, got True"),
         (lambda: offset_head(3, 63), ValueError, "dim must be even .* got 63"),
     ],

@@ -133,7 +133,7 @@ def test_drawn_in_both_languages(name: str, lang: Lang) -> None:
         (lambda: plot.toeplitz_maps({}), "scores must hold one to four"),
         (lambda: plot.toeplitz_maps({"a": np.ones(3)}), r"scores\['a'\] must have shape \(n, m\)"),
         (lambda: plot.offset_stripes(3, 8, ()), "gains must hold one to four"),
-        (lambda: plot.offset_stripes(3, 8, (0,)), "gain must be above 0, got 0"),
+        (lambda: plot.offset_stripes(3, 8, (0,)), "gain must be finite and above 0, got 0"),
         (lambda: plot.offset_stripes(3, 8, n=6), "n must be above 6 for offset 3, got 6"),
         (lambda: plot.shift_errors({}), "errors must hold one to 6"),
         (lambda: plot.shift_errors({"a": np.array([-1.0])}), r"errors\['a'\] must be a vector of numbers"),

@@ -200,7 +200,7 @@ def test_wrong_kinds_name_argument_and_value(draw: Callable[[], object], message
         (lambda: plot.nearest_codes(range(2, 16, 2)), "dims must hold at most 6 widths, got 7"),
         (lambda: plot.nearest_codes([4], n=2), "n must be at least 3, got 2"),
         (lambda: plot.wavelength_ladder([3]), "each of dims must be even .* got 3"),
-        (lambda: plot.wavelength_ladder([4], base=1), "base must be finite and greater than 1, got 1"),
+        (lambda: plot.wavelength_ladder([4], base=1), "base must be finite and above 1, got 1"),
         (lambda: plot.waveforms(8, pairs=[4]), r"pairs must lie in 0..3 for dim 8, got 4"),
         (lambda: plot.waveforms(8, pairs=[]), "pairs must name at least one pair"),
         (lambda: plot.waveforms(8, n=1), "n must be at least 2, got 1"),

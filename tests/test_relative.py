@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tracemalloc
 from typing import Any
 
 import array_api_strict
@@ -13,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc import (
+    alibi_bias,
     fire_bias,
     fire_distance,
     kerple_bias,
@@ -36,8 +38,10 @@ R1, R2 = np.array([0.5, 1.0, 2.0]), np.array([0.1, 1.0, 1.9])
 # Each gives (heads, n_q, n_k) for lengths or positions.
 BIASES: dict[str, Any] = {
     "table": lambda q, k=None: relative_bias(TABLE, q, k),
-    "T5": lambda q, k=None: t5_bias(TABLE[:8], q, k, max_distance=6),
-    "T5 causal": lambda q, k=None: t5_bias(TABLE[:8], q, k, max_distance=6, bidirectional=False),
+    "T5": lambda q, k=None: t5_bias(TABLE[:8], q, k, num_buckets=8, max_distance=6),
+    "T5 causal": lambda q, k=None: t5_bias(
+        TABLE[:8], q, k, num_buckets=8, max_distance=6, bidirectional=False
+    ),
     "KERPLE log": lambda q, k=None: kerple_bias(R1, R2, q, k),
     "KERPLE power": lambda q, k=None: kerple_bias(R1, R2, q, k, kind="power"),
     "FIRE": lambda q, k=None: fire_bias(W1, B1, W2, B2, q, k, threshold=4.0),
@@ -178,10 +182,55 @@ def test_buckets_rise_with_the_distance(buckets: int, more: int) -> None:
 
 def test_t5_looks_its_buckets_up() -> None:
     offsets = relative_offsets(30)
-    np.testing.assert_array_equal(t5_bias(TABLE[:8, 0], 30), TABLE[t5_bucket(offsets, num_buckets=8), 0])
+    expected = TABLE[t5_bucket(offsets, num_buckets=8), 0]
+    np.testing.assert_array_equal(t5_bias(TABLE[:8, 0], 30, num_buckets=8), expected)
+
+
+def test_t5_memory_does_not_know_the_largest_distance() -> None:
+    tracemalloc.start()
+    far = t5_bias(TABLE[:8], 10, num_buckets=8, max_distance=10**9)
+    assert tracemalloc.get_traced_memory()[1] < 10**6
+    tracemalloc.stop()
+    np.testing.assert_array_equal(far[0, 0], TABLE[[0, 5, *[6] * 8], 0])
+    assert t5_bucket(np.array([-(2**53)]), max_distance=2**53).tolist() == [15]
 
 
 # --- Tables, KERPLE, FIRE
+
+
+def test_stacked_weights_under_vmap() -> None:
+    two = [torch.from_numpy(np.stack([w, w / 2])) for w in (W1, B1, W2, B2, 1 + R1)]
+    both = torch.vmap(lambda *w: fire_bias(w[0], w[1], w[2], w[3], 5, c=w[4][0]))(*two)
+    for j in (0, 1):
+        w1, b1, w2, b2, r = (w[j] for w in two)
+        torch.testing.assert_close(both[j], fire_bias(w1, b1, w2, b2, 5, c=r[0]))
+    slopes = torch.tensor([[0.5, 1.0], [0.1, 0.2]])
+    for bias in (alibi_bias, lambda m, n: kerple_bias(m, m, n)):
+        torch.testing.assert_close(
+            torch.vmap(lambda m, bias=bias: bias(m, 5))(slopes), torch.stack([bias(m, 5) for m in slopes])
+        )
+
+
+def test_an_exported_graph_takes_any_length() -> None:
+    table = torch.from_numpy(TABLE[:8])
+
+    class Biases(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+            n = x.shape[0]
+            r1, r2, m = torch.from_numpy(np.stack([R1, R2, R1]))
+            weights = [torch.from_numpy(w) for w in (W1, B1, W2, B2)]
+            return [
+                relative_bias(table[1:], n),
+                t5_bias(table, 1, n, num_buckets=8, max_distance=6),
+                kerple_bias(r1, r2, n),
+                fire_bias(weights[0], weights[1], weights[2], weights[3], n),
+                alibi_bias(m, n),
+            ]
+
+    lengths = {"x": {0: torch.export.Dim("n", min=2, max=1000)}}
+    exported = torch.export.export(Biases(), (torch.ones(7),), dynamic_shapes=lengths).module()
+    for n in (7, 13):
+        torch.testing.assert_close(exported(torch.ones(n)), Biases()(torch.ones(n)))
 
 
 def test_a_table_is_clipped() -> None:
@@ -287,8 +336,10 @@ def test_result_is_of_the_library_of_the_parameters(name: str) -> None:
         network = [library(x) for x in (W1, B1, W2, B2)]
         return {
             "table": lambda *n: relative_bias(table, *n),
-            "T5": lambda *n: t5_bias(table[:8, :], *n, max_distance=6),
-            "T5 causal": lambda *n: t5_bias(table[:8, :], *n, max_distance=6, bidirectional=False),
+            "T5": lambda *n: t5_bias(table[:8, :], *n, num_buckets=8, max_distance=6),
+            "T5 causal": lambda *n: t5_bias(
+                table[:8, :], *n, num_buckets=8, max_distance=6, bidirectional=False
+            ),
             "KERPLE log": lambda *n: kerple_bias(r1, r2, *n),
             "KERPLE power": lambda *n: kerple_bias(r1, r2, *n, kind="power"),
             "FIRE": lambda *n: fire_bias(*network, *n, threshold=4.0),
@@ -334,11 +385,18 @@ def test_shaw_in_a_strict_library() -> None:
         (lambda: toeplitz_bias(np.zeros(4), 3), ValueError, r"values must have shape .* got \(4,\)"),
         (lambda: relative_bias(np.zeros(4), 3), ValueError, "2K \\+ 1 rows.* got 4"),
         (lambda: relative_bias(np.zeros(3, dtype=int), 3), TypeError, "table must be floating"),
-        (lambda: relative_bias([0.0], 3), TypeError, "table must be a floating array, got list"),
+        (lambda: relative_bias([0.0], 3), TypeError, "table must be an array, got .* of type list"),
         (lambda: relative_bias(np.zeros((3, 1, 1)), 3), ValueError, "table must have shape"),
         (lambda: relative_bias(np.zeros(3), [0.5]), TypeError, "must be integers"),
         (lambda: relative_bias(torch.zeros(3), [1]), TypeError, "same library as the parameters, got list"),
         (lambda: t5_bucket([0.5]), TypeError, "offsets must be integers, got dtype float64"),
+        (
+            lambda: t5_bias(np.ones((12, 32)), 3),
+            ValueError,
+            r"table must have num_buckets = 32 rows .*12, 32",
+        ),
+        (lambda: t5_bias(np.ones(33), 3), ValueError, r"table must have num_buckets = 32 rows .*\(33,\)"),
+        (lambda: t5_bucket(3, max_distance=2**60), ValueError, "max_distance must be at most 2"),
         (lambda: t5_bucket(3, num_buckets=7), ValueError, "num_buckets must be even if bidirectional"),
         (lambda: t5_bucket(3, num_buckets=2), ValueError, "num_buckets must be at least 4, got 2"),
         (lambda: t5_bucket(3, max_distance=8), ValueError, "max_distance must be at least 9, got 8"),

@@ -23,6 +23,7 @@ from posenc import (
     rotate,
     rotate_xpos,
     shift_matrix,
+    wavelengths,
 )
 from posenc._rotation import Layout
 
@@ -38,7 +39,7 @@ def vectors(seed: int, *shape: int) -> np.ndarray:
 
 def at(x: np.ndarray, t: float, **options: Any) -> np.ndarray:
     """One vector, turned to one position."""
-    return rotate(x, np.asarray(t), **options)
+    return rotate(x, [t], **options)[0]
 
 
 # --- What a rotation is
@@ -148,7 +149,7 @@ def test_one_vector_at_many_positions() -> None:
     turned = rotate(x, places)
     assert turned.shape == (2, 2, 8)
     np.testing.assert_allclose(turned[1, 0], at(x, 2.5), atol=1e-15)
-    assert rotate(x, 0).shape == (0, 8)
+    assert rotate(x, []).shape == (0, 8)
 
 
 @pytest.mark.parametrize("layout", ["interleaved", "half"])
@@ -157,7 +158,7 @@ def test_partial_rotation_leaves_the_rest(layout: Layout) -> None:
     turned = rotate(x, 5, rotary_dim=6, layout=layout)
     np.testing.assert_array_equal(turned[:, 6:], x[:, 6:])
     np.testing.assert_array_equal(turned[:, :6], rotate(x[:, :6], 5, layout=layout))
-    assert rotate(np.ones(9), 3, rotary_dim=4).shape == (3, 9)
+    assert rotate(vectors(0, 9), [0, 1, 2], rotary_dim=4).shape == (3, 9)
 
 
 def test_scale_reaches_what_is_turned_only() -> None:
@@ -361,17 +362,61 @@ def test_xpos_with_a_huge_base_is_plain_rotation() -> None:
     np.testing.assert_allclose(k, rotate(y, 6, layout="half"), atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "reach"), [(torch.float16, 3966), (torch.bfloat16, 35694), (torch.float32, 35694)]
+)
+def test_xpos_ends_where_its_factors_leave_the_dtype(dtype: torch.dtype, reach: int) -> None:
+    x = torch.ones(1, 2, dtype=dtype)
+    for center in (0.0, -1000.0):
+        q, k = rotate_xpos(x, x, torch.tensor([center + reach]), center=center)
+        assert (q @ k.T).item() == pytest.approx(2, rel=0.02)
+        with pytest.raises(ValueError, match=f"positions must be within {reach} positions of the center"):
+            rotate_xpos(x, x, torch.tensor([center + reach + 1]), center=center)
+    with pytest.raises(ValueError, match="key times its factors must be finite, so far from the center 0"):
+        rotate_xpos(x, 100 * x, torch.tensor([reach]))
+    with pytest.raises(ValueError, match=r"positions must be within .* got 50000.0"):
+        rotate_xpos(x, x, torch.tensor([50_000]))
+    assert rotate_xpos(x.double(), x.double(), torch.tensor([50_000]))[1].isfinite().all()
+
+
+# --- Lone vectors, frequencies that are none, one graph
+
+
+def test_a_count_of_positions_for_a_single_vector_is_refused() -> None:
+    """It would be the vector itself, unturned, for 1."""
+    with pytest.raises(TypeError, match=r"\[1\] turns it to one position, np.arange\(1\) to the first 1"):
+        rotate(np.array([1.0, 2.0, 3.0, 4.0]), 1)
+
+
+def test_wavelengths_are_no_frequencies() -> None:
+    x = np.ones((5, 64))
+    for n in (5, np.arange(5), [0, 1, 2, 3, 4], torch.arange(5)):
+        rows = torch.ones(5, 64) if isinstance(n, torch.Tensor) else x
+        with pytest.raises(ValueError, match=r"frequencies must be radians per position.* got 6.28"):
+            rotate(rows, n, frequencies=wavelengths(64))
+    # Between 0 and 1 there is no whole position but the ends, and fast turns tell points apart.
+    assert rotate(x, np.linspace(0, 1, 5), frequencies=wavelengths(64)).shape == x.shape
+    assert rotate(x, 5, frequencies=np.zeros(32)).shape == x.shape
+
+
+def test_frequencies_of_numpy_in_one_graph() -> None:
+    omega, x = frequencies(8) * 2, torch.ones(5, 8)
+    compiled = torch.compile(lambda x: rotate(x, 5, frequencies=omega), fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(x), rotate(x, 5, frequencies=omega))
+
+
 # --- Errors
 
 
 X = np.ones((2, 3, 4))
 OTHER: Any = "neox"
+LIST: Any = [1.0, 0.0]
 
 
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda: rotate([1.0, 0.0], 3), TypeError, "x must be a floating array, got list"),
+        (lambda: rotate(LIST, 3), TypeError, "x must be an array, got .* of type list"),
         (lambda: rotate(np.ones((3, 4), int), 3), TypeError, "x must be floating, got dtype int64"),
         (lambda: rotate(np.asarray(1.0), 3), ValueError, "x must have shape"),
         (lambda: rotate(np.ones((3, 5)), 3), ValueError, "the width of x must be even"),
@@ -392,12 +437,12 @@ OTHER: Any = "neox"
         (lambda: rotary_matrix(math.inf, 4), ValueError, "position must be finite"),
         (lambda: rotary_matrix(1, 4, frequencies=np.ones((3, 2))), ValueError, "frequencies must have one"),
         (lambda: offset_query(np.ones(4), OTHER), TypeError, "offset must be a real number"),
-        (lambda: rotate_xpos(X, X[:1], 3), ValueError, "key must have the library, dtype and shape of query"),
+        (lambda: rotate_xpos(X, X[:1], 3), ValueError, "key must have the shape of query"),
         (lambda: rotate_xpos(X, X, 3, scale_base=0), ValueError, "scale_base must be finite and above 0"),
-        (lambda: head_frequencies([4, 0]), ValueError, "wavelengths must be finite and above 0"),
-        (lambda: head_frequencies("4"), TypeError, "wavelengths must be numbers"),
+        (lambda: head_frequencies([4, 0]), ValueError, "wavelengths must be above 0"),
+        (lambda: head_frequencies("4"), TypeError, "wavelengths must be integers, float32 or float64"),
         (lambda: head_frequencies(4), ValueError, "wavelengths must have shape"),
-        (lambda: find_period(np.ones(9)), ValueError, "not constant"),
+        (lambda: find_period(np.ones(9)), ValueError, "series must not be constant"),
         (lambda: find_period([1, 2]), ValueError, "series must have shape"),
         (lambda: find_period(np.arange(9), max_period=5), ValueError, r"periods must lie in 2\.\.4"),
         (lambda: interleaved_to_half(np.ones(8), head_dim=3), ValueError, "head_dim must divide .* 8, got 3"),

@@ -10,7 +10,15 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import axial_frequencies, frequencies, mrope_coordinates, mrope_frequencies, rotate, rotate_axes
+from posenc import (
+    axial_frequencies,
+    frequencies,
+    mrope_coordinates,
+    mrope_frequencies,
+    rotate,
+    rotate_axes,
+    wavelengths,
+)
 from posenc._rotation import Layout
 
 layouts = st.sampled_from(["interleaved", "half"])
@@ -33,6 +41,21 @@ def test_scores_see_differences_of_coordinates_only(
         return float((turned_q @ turned_k.T)[0, 0])
 
     assert score(*places) == pytest.approx(score(*(places + shift)), abs=1e-9)
+
+
+def test_tables_of_numpy_in_one_graph() -> None:
+    x, places = torch.ones(5, 8), torch.arange(10).reshape(5, 2)
+    compiled = torch.compile(
+        lambda x, t: rotate_axes(x, t, axial_frequencies(8, 2)), fullgraph=True, backend="eager"
+    )
+    torch.testing.assert_close(compiled(x, places), rotate_axes(x, places, axial_frequencies(8, 2)))
+
+
+def test_wavelengths_are_no_frequencies() -> None:
+    waves = np.kron(np.eye(2), wavelengths(4))
+    with pytest.raises(ValueError, match="frequencies must be radians per position"):
+        rotate_axes(np.ones((5, 8)), np.arange(10).reshape(5, 2), waves)
+    assert rotate_axes(np.ones((5, 8)), np.arange(10).reshape(5, 2) / 10, waves).shape == (5, 8)
 
 
 @given(layout=layouts, seed=st.integers(0, 2**32 - 1))
@@ -80,6 +103,7 @@ def test_batches_partial_scale_and_torch() -> None:
 
 X, GRID = np.ones((6, 8)), np.zeros((6, 2))
 PARTS: Any = [1.5]
+FIVE: Any = 5
 
 
 @pytest.mark.parametrize(
@@ -97,6 +121,7 @@ PARTS: Any = [1.5]
         (lambda: mrope_frequencies(8, (5, -1)), ValueError, "each of sections must be at least 0"),
         (lambda: mrope_coordinates([(2, 2)]), ValueError, r"a grid must be \(frames, rows, columns\)"),
         (lambda: mrope_coordinates([(1, 0, 2)]), ValueError, "each size of a grid must be at least 1"),
+        (lambda: mrope_coordinates(FIVE), TypeError, "parts must be a list of sizes, .* got 5"),
         (lambda: mrope_coordinates(PARTS), TypeError, "a number of text tokens must be an integer"),
     ],
 )  # fmt: skip

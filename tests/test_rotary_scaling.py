@@ -98,6 +98,8 @@ def test_proportional_is_not_partial() -> None:
     np.testing.assert_array_equal(found, np.append(frequencies(16)[:2], np.zeros(6)))
     assert not np.allclose(found[:2], frequencies(4))
     np.testing.assert_array_equal(proportional_frequencies(20, 0.3)[:4] > 0, [True, True, True, False])
+    assert np.count_nonzero(proportional_frequencies(90, 0.2889)) == 13  # 13.0005 pairs, and 12.9996 are 12
+    assert np.count_nonzero(proportional_frequencies(90, 0.28888)) == 12
     np.testing.assert_array_equal(proportional_frequencies(16, 1, factor=8), linear_frequencies(16, 8))
 
 
@@ -113,7 +115,7 @@ WORD: Any = "8"
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
-        (lambda: linear_frequencies(8, 0.5), ValueError, "factor must be at least 1, got 0.5"),
+        (lambda: linear_frequencies(8, 0.5), ValueError, "factor must be finite and at least 1, got 0.5"),
         (lambda: linear_frequencies(8, WORD), TypeError, "factor must be a real number"),
         (lambda: ntk_frequencies(2, 2), ValueError, "dim must be at least 4"),
         (lambda: dynamic_ntk_frequencies(8, 2, 0, original_length=9), ValueError, "^length must be"),
@@ -126,7 +128,7 @@ WORD: Any = "8"
         (lambda: longrope_frequencies(4, WORD, [1, 1], 9, original_length=9), TypeError, "short_factors"),
         (lambda: longrope_attention_factor(2, original_length=1), ValueError, "original_length must"),
         (lambda: llama3_frequencies(8, 2, original_length=9, high_freq_factor=1), ValueError, "high_freq"),
-        (lambda: proportional_frequencies(8, 0.3), ValueError, "a whole number of 4 pairs"),
+        (lambda: proportional_frequencies(8, 0.2), ValueError, "proportion must let at least one of 4 pairs"),
         (lambda: proportional_frequencies(8, 1.5), ValueError, "proportion must be at most 1"),
     ],
 )  # fmt: skip

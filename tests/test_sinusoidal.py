@@ -113,7 +113,7 @@ def test_any_shape_of_positions() -> None:
     t = np.array([[0, 3], [7, 2]])
     codes = sinusoidal_encoding(t, 6)
     assert codes.shape == (2, 2, 6)
-    np.testing.assert_array_equal(codes[1, 0], sinusoidal_encoding(np.array(7), 6))
+    np.testing.assert_array_equal(codes[1, :1], sinusoidal_encoding([7], 6))
 
 
 def test_torch_in_torch_out() -> None:
@@ -143,7 +143,7 @@ def test_a_table_can_be_written_to() -> None:
 @given(t=st.integers(0, 5000), k=st.integers(0, 5000), dim=even_dims)
 def test_distance_depends_on_the_offset_only(t: int, k: int, dim: int) -> None:
     pair = sinusoidal_encoding(np.array([t, t + k]), dim)
-    distance = float(code_distance(np.array(k), dim))
+    distance = float(code_distance([k], dim)[0])
     assert np.linalg.norm(pair[1] - pair[0]) == pytest.approx(distance, abs=1e-9)
 
 
@@ -201,7 +201,7 @@ def test_more_codes_than_one_slice() -> None:
         (([[1, 2], [3]], 4), ValueError, "positions must be a rectangular array"),
         ((np.array([1], dtype=np.longdouble), 4), TypeError, "got dtype "),
         (([0.0, math.nan, math.inf], 4), ValueError, "positions must be finite, got nan"),
-        ((np.array(-math.inf), 4), ValueError, "positions must be finite, got -inf"),
+        ((np.array([-math.inf]), 4), ValueError, "positions must be finite, got -inf"),
         ((torch.tensor([[1.0, math.inf]]), 4), ValueError, "positions must be finite, got inf"),
         ((torch.tensor([math.nan], requires_grad=True), 4), ValueError, "positions must be finite, got nan"),
     ],
@@ -236,7 +236,7 @@ def test_where_no_value_may_be_looked_at_none_is() -> None:
     assert sinusoidal_encoding(torch.ones(3, device="meta"), 4).shape == (3, 4)
     t = torch.tensor([0.0, 1.0, 7.5])
     for one_by_one in (torch.vmap, torch.func.jacrev):
-        assert one_by_one(lambda p: sinusoidal_encoding(p, 4))(t).shape[0] == 3
+        assert one_by_one(lambda p: sinusoidal_encoding(p[None], 4)[0])(t).shape[0] == 3
 
 
 @pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
@@ -251,11 +251,11 @@ def test_compiled_angles_are_float64_too() -> None:
 
 
 def test_decoding_errors() -> None:
-    with pytest.raises(TypeError, match=r"codes must be a floating array \(..., dim\), got list"):
+    with pytest.raises(TypeError, match=r"codes must be an array, got .* of type list"):
         decode_position([0.0, 1.0], 10)
     with pytest.raises(ValueError, match="codes must be finite, got nan"):
         decode_position(np.array([0.0, math.nan]), 10)
-    with pytest.raises(TypeError, match="codes must be a floating array"):
+    with pytest.raises(TypeError, match="codes must be floating, got dtype int64"):
         decode_position(np.arange(4), 10)
     with pytest.raises(ValueError, match=r"width of codes must be even .* got 3"):
         decode_position(np.ones((2, 3)), 10)

@@ -128,6 +128,7 @@ class T5Bias(nn.Module):
             self.weight,
             query_positions,
             key_positions,
+            num_buckets=self.weight.shape[0],
             max_distance=self.max_distance,
             bidirectional=self.bidirectional,
         )

@@ -10,7 +10,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc._arrays import Array, check_integer
+from posenc._arrays import Array
+from posenc._checks import integer
 from posenc.alibi import alibi_bias
 from posenc.attention import attention
 from posenc.plot._style import (
@@ -55,7 +56,7 @@ def alibi_maps(slopes: Sequence[float] | Array, n: int, *, lang: Lang = "en") ->
     """
     check_lang(lang)
     shown = _slopes(slopes, 4)
-    biases = alibi_bias(shown, check_integer("n", n, minimum=1))
+    biases = alibi_bias(shown, integer("n", n, minimum=1))
     least = min(float(biases[np.isfinite(biases)].min()), -1e-12)
     columns = 1 if len(shown) == 1 else 2
     rows = math.ceil(len(shown) / columns)
@@ -106,7 +107,7 @@ def alibi_weights(
     shown = _slopes(slopes, len(COLORS))
     if not (shown > 0).all():
         raise ValueError(f"slopes must be above 0 for an endless past, got {shown.min()}")
-    distance = np.arange(check_integer("n", n, minimum=2))
+    distance = np.arange(integer("n", n, minimum=2))
     if ax is None:
         _, (ax,) = new_figure(3.2)
     for m, color, line, marker in zip(shown, COLORS, LINES, MARKERS, strict=False):
@@ -199,7 +200,7 @@ def weight_curves(
             raise ValueError(f"weights[{label!r}] must have shape ({n},) with n >= 1, got {row.shape}")
     if ax is None:
         _, (ax,) = new_figure(2.8)
-    place = check_integer("first", first, minimum=0) + np.arange(n)
+    place = integer("first", first, minimum=0) + np.arange(n)
     for (label, row), color, line, marker in zip(shown.items(), COLORS, LINES, MARKERS, strict=False):
         ax.plot(place, row, color=color, linestyle=line, marker=marker, markersize=4, label=label)
     ax.set(xlabel=word("key position", lang), ylabel=word("attention weight", lang), ylim=(0, None))

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from posenc._arrays import Array, check_integer
+from posenc._arrays import Array
+from posenc._checks import integer
 from posenc.plot._style import (
     COLORS,
     LINES,
@@ -77,7 +78,7 @@ def table_columns(
     """
     check_lang(lang, ax)
     shown = _tables(tables, len(COLORS))
-    column = check_integer("column", column, minimum=0)
+    column = integer("column", column, minimum=0)
     for label, table in shown.items():
         if column >= table.shape[1]:
             raise ValueError(

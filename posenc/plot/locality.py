@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc._arrays import Array, check_integer
+from posenc._arrays import Array
+from posenc._checks import integer
 from posenc.locality import gaussian_weights, rbf_encoding, rbf_kernel, total_variation
 from posenc.plot._style import (
     BLUE,
@@ -48,7 +49,7 @@ def rbf_bumps(
         TypeError, ValueError: as in `posenc.rbf_encoding`; n is below 2.
     """
     check_lang(lang)
-    n = check_integer("n", n, minimum=2)
+    n = integer("n", n, minimum=2)
     t0 = (n - 1) // 2 if position is None else position
     ticks = as_numbers("centers", centers)
     x = np.linspace(min(0.0, ticks.min()), max(n - 1.0, ticks.max()), 600)
@@ -87,8 +88,8 @@ def attention_blurs(
         ValueError: too few or too many peaks, one is not above 0, or the position is not one of 0..n−1.
     """
     check_lang(lang)
-    n = check_integer("n", n, minimum=2)
-    t = (n - 1) // 2 if position is None else check_integer("position", position, minimum=0)
+    n = integer("n", n, minimum=2)
+    t = (n - 1) // 2 if position is None else integer("position", position, minimum=0)
     if t >= n:
         raise ValueError(f"position must lie in 0..{n - 1}, got {t}")
     if not 1 <= len(peaks) <= 4:

@@ -11,7 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from posenc._arrays import Array, check_integer
+from posenc._arrays import Array
+from posenc._checks import integer
 from posenc.masks import key_padding_mask, leak_in, leak_out, masked_loss, positions_from_mask
 from posenc.plot._style import (
     BLUE,
@@ -336,7 +337,7 @@ def padding_sides(lengths: Sequence[int], *, lang: Lang = "en") -> Figure:
     >>> figure = padding_sides([5, 2, 3])
     """
     check_lang(lang)
-    counts = [check_integer("each of lengths", length, minimum=1) for length in lengths]
+    counts = [integer("each of lengths", length, minimum=1) for length in lengths]
     if not counts or max(counts) > 12:
         raise ValueError(f"lengths must hold numbers from 1 to 12, got {list(lengths)}")
     n = max(counts)

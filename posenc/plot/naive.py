@@ -10,7 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from posenc._arrays import Array, check_integer
+from posenc._arrays import Array
+from posenc._checks import integer
 from posenc.plot._style import (
     BLUE,
     COLORS,
@@ -181,7 +182,7 @@ def distance_profiles(codes: Mapping[str, Array], position: int, *, lang: Lang =
     for label, rows in shown.items():
         if rows.ndim != 2 or len(rows) != n:
             raise ValueError(f"codes[{label!r}] must have shape ({n}, dim), got {rows.shape}")
-    t = check_integer("position", position, minimum=0)
+    t = integer("position", position, minimum=0)
     if t >= n:
         raise ValueError(f"position must lie in 0..{n - 1}, got {t}")
     columns = min(2, len(shown))

@@ -13,7 +13,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from posenc._arrays import Array, check_even_dim, check_integer
+from posenc._arrays import Array
+from posenc._checks import check_even_dim, integer
 from posenc.attention import attention
 from posenc.offsets import offset_head, relative_kernel, shift_matrix
 from posenc.plot._style import (
@@ -145,7 +146,7 @@ def kernel_curves(dims: Sequence[int], *, n: int = 101, base: float = 10000.0, l
     checked = [check_even_dim(dim, "each of dims") for dim in dims]
     if not checked:
         raise ValueError("dims must hold at least one width, got none")
-    n = check_integer("n", n, minimum=2)
+    n = integer("n", n, minimum=2)
     figure, axes = new_figure(0.5 + 1.15 * len(checked), rows=len(checked), sharex=True, sharey=True)
     for ax, dim in zip(axes, checked, strict=True):
         share = relative_kernel(n, dim, base=base) / (dim / 2)
@@ -239,8 +240,8 @@ def offset_stripes(
     check_lang(lang)
     if not 1 <= len(gains) <= 4:
         raise ValueError(f"gains must hold one to four factors, got {len(gains)}")
-    n = check_integer("n", n, minimum=1)
-    k = check_integer("offset", offset, minimum=-n)
+    n = integer("n", n, minimum=1)
+    k = integer("offset", offset, minimum=-n)
     if n <= 2 * abs(k):
         raise ValueError(f"n must be above {2 * abs(k)} for offset {k}, got {n}")
     codes = sinusoidal_encoding(n, dim, base=base)

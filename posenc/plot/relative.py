@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc._arrays import Array, check_integer
+from posenc._arrays import Array
+from posenc._checks import integer
 from posenc.plot._style import (
     BLUE,
     GREY,
@@ -45,7 +46,7 @@ def bucket_staircase(
         ValueError: reach is below 1; others as in `posenc.t5_bucket`.
     """
     check_lang(lang)
-    reach = check_integer("reach", reach, minimum=1)
+    reach = integer("reach", reach, minimum=1)
     k = np.arange(-reach, reach + 1)
     _, (ax,) = new_figure(3.0)
     for both, color, line, name in ((True, BLUE, "-", "bidirectional"), (False, ORANGE, "--", "causal")):
@@ -77,7 +78,7 @@ def bias_curves(biases: Mapping[str, Array], *, trained: int | None = None, lang
     if not 1 <= len(biases) <= 6:
         raise ValueError(f"biases must hold one to six labelled curves, got {len(biases)}")
     if trained is not None:
-        trained = check_integer("trained", trained, minimum=1)
+        trained = integer("trained", trained, minimum=1)
     columns = 1 if len(biases) == 1 else 2
     rows = math.ceil(len(biases) / columns)
     figure, axes = new_figure(0.5 + 1.5 * rows, rows=rows, columns=columns, sharex=True)

@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from posenc._arrays import Array, check_even_dim, check_integer
-from posenc._rotation import check_real
+from posenc import _checks
+from posenc._arrays import Array
+from posenc._checks import check_even_dim, integer
 from posenc.plot._style import (
     BLUE,
     COLORS,
@@ -112,7 +113,7 @@ def head_scores(
     omega = head_frequencies(wavelengths)
     if omega.shape[1] != 1 or len(omega) > len(COLORS):
         raise ValueError(f"wavelengths must be one a head, at most {len(COLORS)}, got {wavelengths!r}")
-    n = check_integer("n", n, minimum=2)
+    n = integer("n", n, minimum=2)
     if ax is None:
         _, (ax,) = new_figure(2.9)
     offsets = np.linspace(0, n, 40 * n + 1)
@@ -151,13 +152,13 @@ def period_comb(
         TypeError, ValueError: an argument of the wrong kind or out of range.
     """
     check_lang(lang, ax)
-    period = check_real("period", period, above=0)
-    t = check_integer("position", position, minimum=0)
-    n = t + 1 if n is None else check_integer("n", n, minimum=t + 1)
+    period = _checks.number("period", period, above=0)
+    t = integer("position", position, minimum=0)
+    n = t + 1 if n is None else integer("n", n, minimum=t + 1)
     if ax is None:
         _, (ax,) = new_figure(2.9)
     u, unit, omega = np.arange(n), np.array([1.0, 0.0]), np.array([2 * math.pi / period])
-    scores = rotate(unit, u, frequencies=omega) @ rotate(unit, np.asarray(t), frequencies=omega)
+    scores = rotate(unit, u, frequencies=omega) @ rotate(unit, [t], frequencies=omega)[0]
     best = np.isclose(scores, scores.max(), atol=1e-9)
     shade(ax, t - period - 0.5, t - 0.5, label=word("one period", lang))
     ax.vlines(u, 0, scores, color=BLUE, linewidth=1)
@@ -197,9 +198,9 @@ def score_decay(
     """
     check_lang(lang)
     dim = check_even_dim(dim)
-    n = check_integer("n", n, minimum=2)
-    samples = check_integer("samples", samples, minimum=2)
-    generator = np.random.default_rng(check_integer("seed", seed, minimum=0))
+    n = integer("n", n, minimum=2)
+    samples = integer("samples", samples, minimum=2)
+    generator = np.random.default_rng(integer("seed", seed, minimum=0))
     q, other = generator.normal(size=(2, samples, dim))
     offsets = np.arange(n)
     figure, axes = new_figure(4.2, rows=2, sharex=True)
@@ -253,7 +254,7 @@ def frequency_ratios(
     if ax is None:
         _, (ax,) = new_figure(3.3)
     if length is not None:
-        length = check_real("length", length, above=0)
+        length = _checks.number("length", length, above=0)
         ax.axvline(length, color=GREY, linewidth=1)
         ax.annotate(
             word("training length", lang), (length, 0.02), xycoords=("data", "axes fraction"), xytext=(-4, 0),

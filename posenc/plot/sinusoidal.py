@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc._arrays import Array, check_base, check_even_dim, check_integer
+from posenc._arrays import Array
+from posenc._checks import check_base, check_even_dim, integer
 from posenc.plot._style import (
     BLUE,
     COLORS,
@@ -96,7 +97,7 @@ def code_distances(dims: Sequence[int], *, n: int = 61, base: float = 10000.0, l
     """
     check_lang(lang)
     dims = _check_dims(dims)
-    n = check_integer("n", n, minimum=2)
+    n = integer("n", n, minimum=2)
     offsets = np.arange(n)
     figure, axes = new_figure(0.5 + 1.25 * len(dims), rows=len(dims), sharex=True)
     for ax, dim in zip(axes, dims, strict=True):
@@ -166,7 +167,7 @@ def nearest_codes(
     dims = _check_dims(dims)
     if len(dims) > len(COLORS):
         raise ValueError(f"dims must hold at most {len(COLORS)} widths, got {len(dims)}")
-    offsets = np.arange(1, check_integer("n", n, minimum=3))
+    offsets = np.arange(1, integer("n", n, minimum=3))
     if ax is None:
         _, (ax,) = new_figure(3.2)
     for dim, color, line in zip(dims, COLORS, LINES, strict=False):
@@ -248,10 +249,10 @@ def waveforms(
     """
     check_lang(lang)
     half = check_even_dim(dim) // 2
-    n = check_integer("n", n, minimum=2)
+    n = integer("n", n, minimum=2)
     if pairs is None:
         pairs = sorted({round(i) for i in np.linspace(0, half - 1, min(half, 4))})
-    chosen = [check_integer("each of pairs", i, minimum=0) for i in pairs]
+    chosen = [integer("each of pairs", i, minimum=0) for i in pairs]
     if not chosen:
         raise ValueError("pairs must name at least one pair, got none")
     if max(chosen) >= half:

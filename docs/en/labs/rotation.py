@@ -42,7 +42,7 @@ plt.rcParams["axes.prop_cycle"] = plt.cycler(
 
 # %%
 x = np.array([1.0, 0.0, 1.0, 0.0])
-path = posenc.rotate(x, 45)
+path = posenc.rotate(x, np.arange(45))
 for t in [0, 1, 6, 7, 22, 44]:
     print(f"t = {t:2d}  {path[t].round(3)}")
 

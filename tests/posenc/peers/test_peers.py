@@ -241,6 +241,13 @@ ROPE_TYPES: list[tuple[dict[str, Any], int | None, Any, float]] = [
         {"rope_type": "proportional", "factor": 2.0, "partial_rotary_factor": 0.25}, None,
         proportional_frequencies(32, 0.25, factor=2, base=5e5), 1.0,
     ),
+    *(
+        (
+            {"rope_type": "proportional", "factor": 1.0, "partial_rotary_factor": share}, None,
+            proportional_frequencies(32, share, base=5e5), 1.0,
+        )
+        for share in (0.1, 0.3, 0.6, 0.99)
+    ),
 ]  # fmt: skip
 
 

@@ -1,0 +1,177 @@
+"""Arguments that are what they claim to be: a check gives the argument back or says what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+import operator
+import sys
+from collections.abc import Callable
+from numbers import Real
+from typing import Any
+
+import array_api_compat
+import numpy as np
+
+from posenc._arrays import Array, DType, Namespace, is_concrete, is_traced, namespace
+
+# --- Numbers
+
+
+def integer(name: str, value: Any, *, minimum: int) -> int:
+    """`value` as an int of at least `minimum`."""
+    if isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be an integer, got {value!r}")
+    try:
+        # Asking an int for its index would pin it: torch.compile would build a graph for every length.
+        result = value if type(value) is int or _is_symbol(value) else operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}") from None
+    if result < minimum:
+        raise ValueError(f"{name} must be at least {minimum}, got {result}")
+    return result
+
+
+def number(name: str, value: Any, *, above: float | None = None, at_least: float | None = None) -> float:
+    """`value`, a real number of any kind, as a finite float: above `above`, and `at_least` so large."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
+    try:
+        result = float(value)
+    except OverflowError:
+        result = math.inf
+    enough = (above is None or result > above) and (at_least is None or result >= at_least)
+    if not (math.isfinite(result) and enough):
+        bound = f" and above {above:g}" if above is not None else ""
+        bound += f" and at least {at_least:g}" if at_least is not None else ""
+        raise ValueError(f"{name} must be finite{bound}, got {value!r}")
+    return result
+
+
+def check_even_dim(dim: Any, name: str = "dim") -> int:
+    """`dim` as an even int of at least 2: sines and cosines come in pairs."""
+    number = integer(name, dim, minimum=2)
+    if number % 2:
+        raise ValueError(f"{name} must be even (each frequency takes a sine and a cosine), got {number}")
+    return number
+
+
+def check_base(base: Any) -> float:
+    """`base` as a float above 1: with it the wavelengths grow from pair to pair."""
+    return number("base", base, above=1)
+
+
+# --- Arrays
+
+
+def floating(**arrays: Array) -> Namespace:
+    """The library of floating arrays, all of it and of the dtype of the first."""
+    xp = namespace(**arrays)
+    first, dtype = next((name, array.dtype) for name, array in arrays.items())
+    for name, array in arrays.items():
+        if not xp.isdtype(array.dtype, "real floating"):
+            raise TypeError(f"{name} must be floating, got dtype {array.dtype}")
+        if array.dtype != dtype:
+            raise TypeError(f"{name} must have the dtype of {first}, {dtype}, got {array.dtype}")
+    return xp
+
+
+def check_values(name: str, array: Array, good: Callable[[Array], Array], wanted: str, xp: Namespace) -> None:
+    """ValueError naming the first value that is not `good`, of an array whose values may be looked at."""
+    if not is_concrete(array):
+        return
+    right = good(array)
+    try:
+        if bool(xp.all(right)):
+            return
+    except RuntimeError:  # torch.vmap and fake tensors let nobody look
+        return
+    raise ValueError(f"{name} must be {wanted}, got {array[xp.logical_not(right)].tolist()[0]}")
+
+
+def check_finite(name: str, array: Array, xp: Namespace) -> None:
+    """ValueError naming the first NaN or infinity in a floating array whose values may be looked at."""
+    check_values(name, array, xp.isfinite, "finite", xp)
+
+
+def check_float_dtype(dtype: DType, xp: Namespace) -> DType:
+    """`dtype`, or for None the default of the library; TypeError unless it is a real floating dtype."""
+    if dtype is None:
+        return xp.empty(0).dtype
+    try:
+        real = bool(xp.isdtype(xp.empty(0, dtype=dtype).dtype, "real floating"))
+    except TypeError:
+        real = False
+    if not real:
+        raise TypeError(f"dtype must be a real floating dtype of {xp.__name__}, got {dtype!r}")
+    return dtype
+
+
+# --- Positions
+
+
+def _is_symbol(value: Any) -> bool:
+    """Whether `value` stands for an int while torch traces a graph for any length."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.SymInt)
+
+
+def is_length(positions: Any) -> bool:
+    """Whether `positions` is a plain integer n, which stands for 0, 1, ..., n - 1."""
+    integer = isinstance(positions, (int, np.integer)) or _is_symbol(positions)
+    return integer and not isinstance(positions, bool)
+
+
+def as_positions(positions: Any, name: str = "positions") -> tuple[Namespace, Array]:
+    """The library of `positions` and the positions in float64, the precision that angles need.
+
+    Accepts an int n (meaning 0..n-1, NumPy) or numbers as in `as_numbers`, with at least one axis.
+    """
+    if is_length(positions):
+        return np, np.arange(integer(name, positions, minimum=0), dtype=np.float64)
+    listed = isinstance(positions, (list, tuple))
+    if not listed and not array_api_compat.is_array_api_obj(positions):
+        raise TypeError(
+            f"{name} must be an integer n (for 0..n-1) or an array of positions, "
+            f"got {positions!r} of type {type(positions).__name__}"
+        )
+    if not listed:
+        check_has_axis(name, positions)
+    return as_numbers(name, positions)
+
+
+def check_has_axis(name: str, positions: Array) -> None:
+    """TypeError for an array without axes: it might mean a length or a position."""
+    if positions.shape == ():
+        raise TypeError(
+            f"{name} without axes could be a length or a position: pass int(...) for a length, or an array "
+            f"with one axis for a position, got {positions!r}"
+        )
+
+
+def as_numbers(name: str, values: Any) -> tuple[Namespace, Array]:
+    """The library of an array or a list of numbers, and the numbers in float64.
+
+    Raises TypeError unless they are integers, float32 or float64: float16 and bfloat16 cannot hold 2049 and
+    257. Raises ValueError for NaN and infinity, where values can be looked at (`is_concrete`).
+    """
+    if isinstance(values, (list, tuple)):
+        try:
+            values = np.asarray(values)
+        except ValueError:
+            raise ValueError(f"{name} must be a rectangular array of numbers, got {values!r}") from None
+    xp = namespace(**{name: values})
+    if xp is np and is_traced():  # torch.compile knows NumPy's arrays, but not their dtypes
+        return xp, values.astype(np.float64)
+    dtype = values.dtype
+    real = xp.isdtype(dtype, "real floating")
+    if not (real or xp.isdtype(dtype, "integral")) or (real and xp.finfo(dtype).bits not in (32, 64)):
+        raise TypeError(f"{name} must be integers, float32 or float64, got dtype {dtype}")
+    result = xp.astype(values, xp.float64)
+    if result.dtype != xp.float64:
+        raise TypeError(
+            "angles need float64, which this array library has switched off "
+            "(in JAX: jax.config.update('jax_enable_x64', True))"
+        )
+    if real:
+        check_finite(name, result, xp)
+    return xp, result
