@@ -44,14 +44,17 @@ def namespace(*arrays: Array, **named: Array) -> Namespace:
         return np
     for name, array in named.items():
         if not array_api_compat.is_array_api_obj(array):
-            raise TypeError(f"{name} must be an array, got {array!r} of type {type(array).__name__}")
+            raise TypeError(f"{name} must be an array, got {array!r:.50} of type {type(array).__name__}")
     try:
         return array_api_compat.array_namespace(*arrays)
     except TypeError:
-        kinds = ", ".join(type(array).__name__ for array in arrays)
-        names = f" for {', '.join(named)}" if named else ""
+        kinds = [type(array).__name__ for array in arrays]
+        other = next((name for name in named if type(named[name]) is not type(arrays[0])), "")
+        if len(named) == len(arrays) and other:
+            wanted = f"the library of {next(iter(named))}, {kinds[0]}"
+            raise TypeError(f"{other} must be of {wanted}, got {type(named[other]).__name__}") from None
         raise TypeError(
-            f"arrays of one library are expected (all NumPy, or all torch, ...), got {kinds}{names}"
+            f"arrays of one library are expected (all NumPy, or all torch, ...), got {', '.join(kinds)}"
         ) from None
 
 

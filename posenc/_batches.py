@@ -12,7 +12,8 @@ from typing import Any, Literal
 import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, Namespace, _is_concrete, check_integer, namespace
+from posenc._arrays import Array, Namespace, is_concrete, namespace
+from posenc._checks import integer
 
 Side = Literal["right", "left"]
 
@@ -52,7 +53,7 @@ def pad_batch(
     check_side(side)
     rows, xp = as_rows("sequences", sequences)
     lengths = [row.shape[0] for row in rows]
-    n = max(lengths) if length is None else check_integer("length", length, minimum=0)
+    n = max(lengths) if length is None else integer("length", length, minimum=0)
     if n < max(lengths):
         raise ValueError(f"length must be at least that of the longest sequence, {max(lengths)}, got {n}")
     padded = []
@@ -101,7 +102,7 @@ def key_padding_mask(
     counts, numbers, xp = _as_counts(lengths, like, minimum=0)
     if n is None:
         n = int(xp.max(counts)) if numbers is None else max(numbers, default=0)
-    elif check_integer("n", n, minimum=0) < max(numbers or [0]):
+    elif integer("n", n, minimum=0) < max(numbers or [0]):
         raise ValueError(f"lengths must be at most n = {n}, got {max(numbers or [0])}")
     u = xp.arange(n, dtype=counts.dtype, device=counts.device)
     return u >= counts[..., None] if side == "right" else u < n - counts[..., None]
@@ -161,7 +162,7 @@ def pack_sequences(
     lengths = [row.shape[0] for row in rows]
     if 0 in lengths:
         raise ValueError(f"sequences must have at least one token each, got none at {lengths.index(0)}")
-    n = sum(lengths) if length is None else check_integer("length", length, minimum=0)
+    n = sum(lengths) if length is None else integer("length", length, minimum=0)
     if n < sum(lengths):
         raise ValueError(f"length must be at least that of all sequences, {sum(lengths)}, got {n}")
     row = xp.concat([*rows, _pads(n - sum(lengths), rows[0], value, xp)], axis=0)
@@ -196,7 +197,7 @@ def document_ids(lengths: Sequence[int] | Array, n: int | None = None, *, like: 
         raise ValueError(f"lengths must have one axis, got shape {tuple(counts.shape)}")
     if n is None:
         n = int(xp.sum(counts)) if numbers is None else sum(numbers)
-    elif check_integer("n", n, minimum=0) < sum(numbers or []):
+    elif integer("n", n, minimum=0) < sum(numbers or []):
         raise ValueError(f"lengths must sum to at most n = {n}, got {sum(numbers or [])}")
     ends = _running_sum(counts, xp)
     u = xp.arange(n, dtype=xp.int64, device=counts.device)
@@ -239,28 +240,9 @@ def check_side(side: str) -> None:
         raise ValueError(f'side must be "right" or "left", got {side!r}')
 
 
-def library_of(**arrays: Array) -> Namespace:
-    """The one array library of `arrays`; TypeError names the first that is none or of another one."""
-    found: dict[str, Namespace] = {}
-    for name, array in arrays.items():
-        try:
-            found[name] = namespace(array)
-        except TypeError:
-            raise TypeError(
-                f"{name} must be an array, got {array!r:.50} of type {type(array).__name__}"
-            ) from None
-        first = next(iter(found))
-        if found[name] is not found[first]:
-            raise TypeError(
-                f"{name} must be an array of the same library as {first}, {type(arrays[first]).__name__}, "
-                f"got {type(array).__name__}"
-            )
-    return found[first]
-
-
 def check_mask(name: str, mask: Array, axes: int) -> Namespace:
     """The library of `mask`; TypeError unless it is a bool array, ValueError for fewer than `axes` axes."""
-    xp = library_of(**{name: mask})
+    xp = namespace(**{name: mask})
     if not xp.isdtype(mask.dtype, "bool"):
         raise TypeError(f"{name} must be a bool array, got dtype {mask.dtype}")
     if mask.ndim < axes:
@@ -270,7 +252,7 @@ def check_mask(name: str, mask: Array, axes: int) -> Namespace:
 
 def check_documents(documents: Array) -> Namespace:
     """The library of `documents`; errors unless they are integers and every document is in one piece."""
-    xp = library_of(documents=documents)
+    xp = namespace(documents=documents)
     if not xp.isdtype(documents.dtype, "integral"):
         raise TypeError(f"documents must be an integer array, got dtype {documents.dtype}")
     if documents.ndim < 1:
@@ -301,19 +283,19 @@ def _running_sum(x: Array, xp: Namespace) -> Array:
 
 def _may_look(array: Array) -> bool:
     """Whether values may decide: not those of a tensor that torch traces."""
-    return _is_concrete(array) or not array_api_compat.is_torch_array(array)
+    return is_concrete(array) or not array_api_compat.is_torch_array(array)
 
 
 def _as_counts(lengths: Any, like: Array | None, minimum: int) -> tuple[Array, list[int] | None, Namespace]:
     """Lengths as an int64 array, of their own library or that of `like`, and as numbers, if one may look."""
     shape: tuple[int, ...] = ()
     if isinstance(lengths, int | np.integer):
-        numbers = [check_integer("lengths", lengths, minimum=minimum)]
+        numbers = [integer("lengths", lengths, minimum=minimum)]
     elif isinstance(lengths, list | tuple):
-        numbers = [check_integer(f"lengths[{b}]", count, minimum=minimum) for b, count in enumerate(lengths)]
+        numbers = [integer(f"lengths[{b}]", count, minimum=minimum) for b, count in enumerate(lengths)]
         shape = (len(numbers),)
     else:
-        xp = library_of(lengths=lengths) if like is None else library_of(like=like, lengths=lengths)
+        xp = namespace(lengths=lengths) if like is None else namespace(like=like, lengths=lengths)
         if not xp.isdtype(lengths.dtype, "integral"):
             raise TypeError(f"lengths must be integers, got dtype {lengths.dtype}")
         if lengths.ndim > 1:
@@ -328,7 +310,7 @@ def _as_counts(lengths: Any, like: Array | None, minimum: int) -> tuple[Array, l
         if min(numbers, default=minimum) < minimum:
             raise ValueError(f"lengths must be at least {minimum}, got {min(numbers)}")
         return xp.astype(lengths, xp.int64), numbers, xp
-    xp = np if like is None else library_of(like=like)
+    xp = np if like is None else namespace(like=like)
     device = None if like is None else array_api_compat.device(like)
     return xp.reshape(xp.asarray(numbers, dtype=xp.int64, device=device), shape), numbers, xp
 
@@ -337,7 +319,7 @@ def as_rows(name: str, sequences: Any) -> tuple[list[Array], Namespace]:
     """The sequences as arrays that fit together, and their library."""
     if not isinstance(sequences, list | tuple):
         try:
-            library_of(sequences=sequences)
+            namespace(sequences=sequences)
         except TypeError:
             raise TypeError(
                 f"{name} must be a list of arrays or one array, got {sequences!r:.50} "
@@ -354,7 +336,7 @@ def as_rows(name: str, sequences: Any) -> tuple[list[Array], Namespace]:
     for b, row in enumerate(rows):
         if isinstance(row, list | tuple):
             rows[b] = np.asarray(row, dtype=None if row else dtype)
-    xp = library_of(**{f"{name}[{b}]": row for b, row in enumerate(rows)})
+    xp = namespace(**{f"{name}[{b}]": row for b, row in enumerate(rows)})
     for b, row in enumerate(rows):
         if row.dtype != rows[0].dtype:
             raise TypeError(f"{name} must have one dtype, got {rows[0].dtype} and, at {b}, {row.dtype}")

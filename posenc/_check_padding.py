@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from posenc._arrays import Array, Namespace, check_integer, namespace
+from posenc._arrays import Array, Namespace, namespace
 from posenc._batches import Side, as_rows, pad_batch
+from posenc._checks import integer
 
 SIDES: tuple[Side, ...] = ("right", "left")
 
@@ -116,7 +117,7 @@ def check_padding(
     """
     if not callable(model):
         raise TypeError(f"model must be a function of a batch and its mask, got {type(model).__name__}")
-    pads = check_integer("pads", pads, minimum=1)
+    pads = integer("pads", pads, minimum=1)
     rows, xp = as_rows("batch", batch)
     if any(row.shape[0] == 0 for row in rows):
         raise ValueError("batch must hold at least one token in every sequence")

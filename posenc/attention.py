@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 from numbers import Real
 
-from posenc._arrays import Array, Namespace
-from posenc._batches import library_of
+from posenc._arrays import Array, Namespace, namespace
 
 __all__ = ["attention"]
 
@@ -64,7 +63,7 @@ def attention(
 
     Source: Vaswani et al. (2017), section 3.2.1.
     """
-    xp = library_of(query=query, key=key, value=value)
+    xp = namespace(query=query, key=key, value=value)
     _check_inputs(query, key, value, xp)
     _check_scale(scale)
     dtype = query.dtype
@@ -133,7 +132,7 @@ def _check_scale(scale: float | None) -> None:
 
 
 def _check_like_scores(name: str, x: Array, scores: Array, xp: Namespace) -> None:
-    library_of(query=scores, **{name: x})
+    namespace(query=scores, **{name: x})
     wanted = "bool" if name == "mask" else "real floating"
     if not xp.isdtype(x.dtype, wanted):
         raise TypeError(f"{name} must be {wanted}, got dtype {x.dtype}")
@@ -153,7 +152,7 @@ def _check_like_scores(name: str, x: Array, scores: Array, xp: Namespace) -> Non
 
 def _over_queries(key_padding_mask: Array, scores: Array, xp: Namespace) -> Array:
     """The padding mask with axes of 1 for the heads and the queries."""
-    library_of(query=scores, key_padding_mask=key_padding_mask)
+    namespace(query=scores, key_padding_mask=key_padding_mask)
     if not xp.isdtype(key_padding_mask.dtype, "bool"):
         raise TypeError(f"key_padding_mask must be bool, got dtype {key_padding_mask.dtype}")
     wanted = (*scores.shape[:-2][:1], scores.shape[-1])

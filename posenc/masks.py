@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from posenc._arrays import Array, Namespace, check_integer, to_device_of
+from posenc._arrays import Array, Namespace, namespace, to_device_of
 from posenc._batches import (
     check_documents,
     check_mask,
     document_ids,
     document_positions,
     key_padding_mask,
-    library_of,
     pack_sequences,
     pad_batch,
     positions_from_mask,
 )
 from posenc._check_padding import PaddingChange, PaddingReport, as_float, check_padding
+from posenc._checks import integer
 
 __all__ = [
     "PaddingChange",
@@ -71,8 +71,8 @@ def causal_mask(n: int, *, like: Array | None = None) -> Array:
 
     Source: Vaswani et al. (2017), section 3.2.3.
     """
-    mask = np.triu(np.ones((check_integer("n", n, minimum=0),) * 2, dtype=bool), k=1)
-    return mask if like is None else to_device_of(mask, like, library_of(like=like))
+    mask = np.triu(np.ones((integer("n", n, minimum=0),) * 2, dtype=bool), k=1)
+    return mask if like is None else to_device_of(mask, like, namespace(like=like))
 
 
 def document_mask(documents: Array) -> Array:
@@ -137,7 +137,7 @@ def combine_masks(padding_mask: Array, *, mask: Array | None = None) -> Array:
     if mask is None:
         return xp.asarray(keys, copy=True)
     check_mask("mask", mask, 2)
-    library_of(padding_mask=padding_mask, mask=mask)
+    namespace(padding_mask=padding_mask, mask=mask)
     fits = mask.ndim == 2 or mask.shape[:-2] == padding_mask.shape[:-1]
     if mask.shape[-1] != padding_mask.shape[-1] or not fits:
         raise ValueError(
@@ -175,7 +175,7 @@ def multihead_mask(mask: Array, num_heads: int) -> Array:
     (4, 2, 2)
     """
     xp = _check_batch_of_masks(mask)
-    return xp.repeat(mask, check_integer("num_heads", num_heads, minimum=1), axis=0)
+    return xp.repeat(mask, integer("num_heads", num_heads, minimum=1), axis=0)
 
 
 def sdpa_mask(mask: Array) -> Array:
@@ -392,7 +392,7 @@ def leak_out(weights: Array, padding_mask: Array) -> float:
 
 def _leak(weights: Array, padding_mask: Array, *, to_pads: bool) -> float:
     xp = check_mask("padding_mask", padding_mask, 1)
-    library_of(padding_mask=padding_mask, weights=weights)
+    namespace(padding_mask=padding_mask, weights=weights)
     n, batch = padding_mask.shape[-1], padding_mask.ndim - 1
     if (
         weights.ndim < batch + 2
@@ -438,7 +438,7 @@ def _check_batch_of_masks(mask: Array) -> Namespace:
 def _mask_of_rows(name: str, x: Array, padding_mask: Array) -> tuple[Namespace, Array]:
     """The library, and the mask with an axis of 1 for each axis that only x has."""
     xp = check_mask("padding_mask", padding_mask, 1)
-    library_of(padding_mask=padding_mask, **{name: x})
+    namespace(padding_mask=padding_mask, **{name: x})
     if tuple(x.shape[: padding_mask.ndim]) != tuple(padding_mask.shape):
         raise ValueError(
             f"padding_mask must have the first axes of {name}, got {tuple(padding_mask.shape)} "

@@ -176,7 +176,7 @@ def test_concatenation_broadcasts_no_other_shape(x: np.ndarray, pe: np.ndarray, 
     [
         (X.astype(int), PE, "x must be floating, got dtype int64"),
         (X, PE * 1j, "pe must be floating, got dtype complex128"),
-        (torch.ones(2, 3, 4), PE, "arrays of one library are expected"),
+        (torch.ones(2, 3, 4), PE, "pe must be of the library of x, Tensor"),
         (X, PE.tolist(), "pe must be an array, got .* of type list"),
         (None, PE, "x must be an array, got None of type NoneType"),
         (X, None, "pe must be an array, got None"),

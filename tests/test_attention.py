@@ -150,7 +150,7 @@ def test_errors_name_the_argument() -> None:
     with pytest.raises(TypeError, match="key must have the dtype of query, float64, got float32"):
         attention(x, x.astype(np.float32), x)
     with pytest.raises(
-        TypeError, match="key must be an array of the same library as query, ndarray, got Tensor"
+        TypeError, match="key must be of the library of query, ndarray, got Tensor"
     ):
         attention(x, torch.from_numpy(x), x)
     with pytest.raises(TypeError, match="value must be an array, got None of type NoneType"):

@@ -220,7 +220,7 @@ def test_wrong_position_arrays(array: Any) -> None:
     with pytest.raises(ValueError, match=r"positions must lie in 0\.\.3, .*got 4"):
         learned_encoding(array(np.array([[0, 4]])), table)
     other = torch.arange(2) if array is np.asarray else np.arange(2)
-    with pytest.raises(TypeError, match="arrays of one library are expected"):
+    with pytest.raises(TypeError, match="must be of the library of"):
         learned_encoding(other, table)
 
 

@@ -367,7 +367,7 @@ PADS = key_padding_mask([3, 1])
         (lambda: pad_batch([[1], [2.5]]), TypeError, "one dtype, got int64 and, at 1, float64"),
         (lambda: pad_batch([X, X[:, :2]]), ValueError, r"one trailing shape, got .*, at 1, \(2, 4\)"),
         (lambda: pad_batch([np.float64(1)]), ValueError, "at least one axis"),
-        (lambda: pad_batch([X, torch.zeros(2, 3, 4)]), TypeError, r"\[1\] .* same library as"),
+        (lambda: pad_batch([X, torch.zeros(2, 3, 4)]), TypeError, r"\[1\] .* the library of"),
         (lambda: pad_batch([["a"]]), TypeError, "sequences must hold numbers or bool, got dtype <U1 at 0"),
         (lambda: pad_batch(5), TypeError, "must be a list of arrays or one array, got 5 of type"),
         (lambda: pad_batch({"ids": [[1]]}), TypeError, "sequences must be a list of arrays or one array"),
@@ -410,7 +410,7 @@ PADS = key_padding_mask([3, 1])
         (lambda: combine_masks(PADS, mask=causal_mask(3)[None]), ValueError, "mask must have shape"),
         (lambda: combine_masks(PADS, mask=X[0]), TypeError, "mask must be a bool array"),
         (lambda: combine_masks(PADS, mask=torch.ones(3, 3)), TypeError, "mask must be a bool array"),
-        (lambda: combine_masks(PADS, mask=torch.ones(3, 3) > 0), TypeError, "same library as padding_mask"),
+        (lambda: combine_masks(PADS, mask=torch.ones(3, 3) > 0), TypeError, "the library of padding_mask"),
         (lambda: combine_masks(causal_mask(3), PADS), TypeError, "takes 1 positional argument"),  # type: ignore[call-arg]
         (lambda: multihead_mask(PADS, 2), ValueError, r"shape \(batch, n_q, n_k\), got \(2, 3\)"),
         (lambda: multihead_mask(PADS[None, None], 2), ValueError, r"shape \(batch, n_q, n_k\)"),

@@ -300,7 +300,7 @@ CODES, W = np.ones((4, 3)), np.ones((3, 2))
         ((CODES, W, W[:, :1]), ValueError, r"w_query \(3, 2\) and w_key \(3, 1\) must have one shape"),
         ((CODES, np.ones((5, 3, 2)), W), ValueError, "must have one shape"),
         ((CODES.tolist(), W, W), TypeError, "encoding must be an array, got .* of type list"),
-        ((torch.ones(4, 3), W, W), TypeError, "arrays of one library are expected"),
+        ((torch.ones(4, 3), W, W), TypeError, "must be of the library of"),
         ((CODES.astype(int), W, W), TypeError, "encoding must be floating, got dtype int64"),
         ((CODES, W * 1j, W), TypeError, "w_query must be floating, got dtype complex128"),
         ((CODES, W, W.astype(np.float32)), TypeError, "w_key must have the dtype of encoding, float64"),

@@ -429,7 +429,7 @@ SWAPPABLE: Any = alias_offsets
         (lambda: positional_scores(X, X, X[:, :2]), ValueError, "must have one shape"),
         (lambda: positional_scores(X[0], X, X), ValueError, r"encoding must have shape \(n, dim\)"),
         (lambda: positional_scores(T, X, X), TypeError, "encoding must be floating, got dtype int64"),
-        (lambda: positional_scores(X, torch.ones(4, 4), X), TypeError, "arrays of one library"),
+        (lambda: positional_scores(X, torch.ones(4, 4), X), TypeError, "must be of the library of"),
         (lambda: split_block(np.eye(3)), ValueError, r"block must have shape \(\.\.\., 2, 2\), got \(3, 3\)"),
         (lambda: split_block(T), TypeError, "block must be floating, got dtype int64"),
         (lambda: toeplitz_spread(X[0]), ValueError, r"scores must have shape \(\.\.\., n, m\)"),
