@@ -47,7 +47,7 @@ def check_integer(name: str, value: Any, *, minimum: int) -> int:
         raise TypeError(f"{name} must be an integer, got {value!r}")
     try:
         # Asking an int for its index would pin it: torch.compile would build a graph for every length.
-        number = value if type(value) is int else operator.index(value)
+        number = value if type(value) is int or _is_symbol(value) else operator.index(value)
     except TypeError:
         raise TypeError(f"{name} must be an integer, got {value!r} of type {type(value).__name__}") from None
     if number < minimum:
@@ -78,7 +78,14 @@ def check_base(base: Any) -> float:
 
 def is_length(positions: Any) -> bool:
     """Whether `positions` is a plain integer n, which stands for 0, 1, ..., n - 1."""
-    return isinstance(positions, (int, np.integer)) and not isinstance(positions, bool)
+    plain = isinstance(positions, (int, np.integer)) and not isinstance(positions, bool)
+    return plain or _is_symbol(positions)
+
+
+def _is_symbol(value: Any) -> bool:
+    """Whether `value` stands for an integer that torch leaves open, as torch.export does with a length."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.SymInt)
 
 
 def as_positions(positions: Any, name: str = "positions") -> tuple[Namespace, Array]:

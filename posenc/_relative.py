@@ -138,7 +138,8 @@ def spread(
 
 def heads_first(values: Array, xp: Namespace) -> Array:
     """(..., n_q, n_k, heads) as (..., heads, n_q, n_k)."""
-    return xp.moveaxis(values, -1, -3)
+    *others, n_query, n_key, heads = range(values.ndim)
+    return xp.permute_dims(values, (*others, heads, n_query, n_key))  # moveaxis is unknown to torch.vmap
 
 
 def from_table(

@@ -12,7 +12,7 @@ from typing import Literal
 import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, Namespace, check_integer, is_length, namespace, to_device_of
+from posenc._arrays import Array, Namespace, _is_concrete, check_integer, is_length, namespace, to_device_of
 
 __all__ = ["interpolate_table", "learned_encoding"]
 
@@ -61,7 +61,14 @@ def learned_encoding(positions: int | Array, table: Array, *, overflow: Overflow
     else:
         rows = _as_rows(positions, table, xp)
         empty = 0 in rows.shape
-        first, last = (0, 0) if empty else (int(xp.min(rows)), int(xp.max(rows)))
+        if array_api_compat.is_torch_array(rows) and not _is_concrete(rows):
+            # Nobody may look while a graph is made. When it runs, torch refuses what is out of range, but
+            # might count negative rows from the end.
+            kept = rows if overflow == "error" else xp.clip(rows, None, max_len - 1)
+            rows = xp.where(rows < 0, xp.full_like(rows, max_len), kept)
+            first, last = 0, 0
+        else:
+            first, last = (0, 0) if empty else (int(xp.min(rows)), int(xp.max(rows)))
         if first < 0:
             raise ValueError(f"positions must be at least 0, got {first}")
     if last >= max_len:

@@ -272,6 +272,10 @@ def t5_bias(
     Source: Raffel et al. (2020), section 2.1.
     """
     rows, xp = check_table(table)
+    if bidirectional is True and (rows < 4 or rows % 2):
+        raise ValueError(f"table must have an even number of rows, at least 4, if bidirectional, got {rows}")
+    if bidirectional is False and rows < 2:
+        raise ValueError(f"table must have at least 2 rows, one a bucket, got {rows}")
     rule = _bucket_rule(rows, max_distance, bidirectional)
     return from_table(table, lambda k: rule(k, xp), query_positions, key_positions, xp)
 
