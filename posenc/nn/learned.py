@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from posenc._arrays import check_integer
 from posenc.learned import Overflow, check_overflow, interpolate_table, learned_encoding
-from posenc.nn._inputs import add, check_embeddings, check_offset, check_positions
+from posenc.nn._inputs import add, check_embeddings, check_offset, check_positions, check_reach
 
 __all__ = ["LearnedEncoding"]
 
@@ -37,6 +37,8 @@ class LearnedEncoding(nn.Module):
 
     Shapes:
         x: (batch, seq, dim) or (seq, dim). Result: the shape and dtype of x.
+
+    One token a sentence, (batch, dim), cannot be told from (seq, dim) by its shape: write (batch, 1, dim).
 
     Raises:
         TypeError: dim, max_len or offset is not an integer, resize_on_load not a bool, x is not a floating
@@ -101,7 +103,7 @@ class LearnedEncoding(nn.Module):
             offset: position of the first token. One token at a time with a growing offset gives, bit for
                 bit, what one pass over the whole sequence gives.
             positions: explicit whole positions instead, shape (seq,) or (batch, seq). They are checked, for
-                which a GPU has to be waited for.
+                which a GPU has to be waited for; in a compiled graph torch checks them when it runs.
         """
         check_embeddings(x, self.dim)
         if positions is not None:
@@ -109,13 +111,9 @@ class LearnedEncoding(nn.Module):
             rows = learned_encoding(positions, self.weight, overflow=self.overflow)
             return self.dropout(add(x, rows))
         check_offset(offset)
-        end = offset + x.shape[-2]
-        if offset < 0 or (end > self.max_len and self.overflow == "error"):
-            raise ValueError(
-                f"positions {offset}..{end - 1} must lie in 0..{self.max_len - 1}: the table ends there; "
-                f"resize it, or make the layer with a larger max_len, got max_len={self.max_len}"
-            )
-        t = torch.arange(offset, end, device=self.weight.device).clamp(max=self.max_len - 1)
+        if self.overflow == "error":
+            check_reach(offset, x.shape[-2], self.max_len)
+        t = torch.arange(offset, offset + x.shape[-2], device=self.weight.device).clamp(max=self.max_len - 1)
         return self.dropout(add(x, self.weight[t]))
 
     def resize(self, length: int, *, align_corners: bool = True) -> LearnedEncoding:
