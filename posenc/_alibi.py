@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 
-import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, DType, Namespace, namespace, to_device_of
+from posenc._arrays import Array, DType, Namespace, is_array, namespace, to_device_of
 from posenc._checks import check_finite, check_values, floating, number
 from posenc._relative import spread
 
@@ -86,14 +85,14 @@ def check_slopes(slopes: float | Array, *others: int | Array | None) -> tuple[Na
             f"slopes must be a float or a floating array, got the integer {slopes!r}: a slope is "
             f"{float(slopes)!r}, the slopes of {slopes!r} heads are alibi_slopes({slopes!r})"
         )
-    given = array_api_compat.is_array_api_obj(slopes)
+    given = is_array(slopes)
     m: Array = slopes if given else np.asarray(number("slopes", slopes))
     xp = floating(slopes=m)
     if m.ndim > 1:
         raise ValueError(f"slopes must be a number or have shape (heads,), got {tuple(m.shape)}")
     check_finite("slopes", m, xp)
     check_values("slopes", m, lambda m: m >= 0, "at least 0: a key costs more the further it is", xp)
-    like = next((other for other in others if array_api_compat.is_array_api_obj(other)), None)
+    like = next((other for other in others if is_array(other)), None)
     if like is None or namespace(like) is xp:
         return xp, m
     if xp is not np:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import array_api_compat
 import numpy as np
@@ -32,6 +32,19 @@ DType = Any
 Namespace = Any
 
 
+def is_array(value: object) -> bool:
+    """Whether `value` is an array of any library."""
+    # array_api_compat looks into a cache, of which torch.compile warns.
+    known = isinstance(value, (np.ndarray, np.generic)) or is_tensor(value)
+    return known or array_api_compat.is_array_api_obj(value)
+
+
+def is_tensor(value: object) -> bool:
+    """Whether `value` is a tensor of torch. Never imports torch by itself."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
 def namespace(*arrays: Array, **named: Array) -> Namespace:
     """The one array library that arrays come from: NumPy itself, or array-api-compat's view of another.
 
@@ -42,8 +55,12 @@ def namespace(*arrays: Array, **named: Array) -> Namespace:
     # A tuple of types, because torch.compile cannot trace a union of them.
     if all(isinstance(array, (np.ndarray, np.generic)) for array in arrays):
         return np
+    if all(is_tensor(array) for array in arrays):
+        from array_api_compat import torch as xp  # not before somebody else has imported torch
+
+        return xp
     for name, array in named.items():
-        if not array_api_compat.is_array_api_obj(array):
+        if not is_array(array):
             raise TypeError(f"{name} must be an array, got {array!r:.50} of type {type(array).__name__}")
     try:
         return array_api_compat.array_namespace(*arrays)
@@ -83,26 +100,19 @@ def is_concrete(array: Array) -> bool:
     return not (is_traced() or captured or array.is_meta)
 
 
+def device_of(array: Array) -> Any:
+    """Where an array is."""
+    # Not array_api_compat's own answer for those that have one: see `is_array`.
+    return (
+        array.device if isinstance(array, np.ndarray) or is_tensor(array) else array_api_compat.device(array)
+    )
+
+
 def to_device_of(array: np.ndarray, like: Array, xp: Namespace) -> Array:
     """A NumPy constant, such as the frequencies, as an array of the library and on the device of `like`."""
-    return xp.asarray(array, device=array_api_compat.device(like))
+    return xp.asarray(array, device=device_of(like))
 
 
 def wide_dtype(xp: Namespace, *arrays: Array) -> DType:
     """The dtype to compute in: the widest of the arrays', float32 at least."""
     return xp.result_type(*(array.dtype for array in arrays), xp.float32)
-
-
-if TYPE_CHECKING:
-    from posenc._checks import check_base as check_base
-    from posenc._checks import check_even_dim as check_even_dim
-    from posenc._checks import integer as check_integer  # noqa: F401
-else:
-
-    def __getattr__(name: str) -> Any:
-        """Checks under their old address."""
-        if name in ("check_integer", "check_even_dim", "check_base"):
-            from posenc import _checks
-
-            return getattr(_checks, name.replace("check_integer", "integer"))
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,10 +9,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, Namespace, is_concrete, namespace
+from posenc._arrays import Array, Namespace, device_of, is_concrete, is_tensor, namespace
 from posenc._checks import integer
 
 Side = Literal["right", "left"]
@@ -283,7 +282,7 @@ def _running_sum(x: Array, xp: Namespace) -> Array:
 
 def _may_look(array: Array) -> bool:
     """Whether values may decide: not those of a tensor that torch traces."""
-    return is_concrete(array) or not array_api_compat.is_torch_array(array)
+    return is_concrete(array) or not is_tensor(array)
 
 
 def _as_counts(lengths: Any, like: Array | None, minimum: int) -> tuple[Array, list[int] | None, Namespace]:
@@ -311,7 +310,7 @@ def _as_counts(lengths: Any, like: Array | None, minimum: int) -> tuple[Array, l
             raise ValueError(f"lengths must be at least {minimum}, got {min(numbers)}")
         return xp.astype(lengths, xp.int64), numbers, xp
     xp = np if like is None else namespace(like=like)
-    device = None if like is None else array_api_compat.device(like)
+    device = None if like is None else device_of(like)
     return xp.reshape(xp.asarray(numbers, dtype=xp.int64, device=device), shape), numbers, xp
 
 

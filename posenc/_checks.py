@@ -9,10 +9,9 @@ from collections.abc import Callable
 from numbers import Real
 from typing import Any
 
-import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, DType, Namespace, is_concrete, is_traced, namespace
+from posenc._arrays import Array, DType, Namespace, is_array, is_concrete, is_traced, namespace
 
 # --- Numbers
 
@@ -129,7 +128,7 @@ def as_positions(positions: Any, name: str = "positions") -> tuple[Namespace, Ar
     if is_length(positions):
         return np, np.arange(integer(name, positions, minimum=0), dtype=np.float64)
     listed = isinstance(positions, (list, tuple))
-    if not listed and not array_api_compat.is_array_api_obj(positions):
+    if not listed and not is_array(positions):
         raise TypeError(
             f"{name} must be an integer n (for 0..n-1) or an array of positions, "
             f"got {positions!r} of type {type(positions).__name__}"

@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, DType, Namespace, namespace, wide_dtype
-from posenc._checks import as_positions, check_finite, check_values, floating, integer, is_length, number
-
-as_number = number  # the name that the layers know
+from posenc._arrays import Array, DType, Namespace, device_of, is_tensor, namespace, wide_dtype
+from posenc._checks import as_positions, check_finite, check_values, floating, integer, is_length
 
 FIRE_WEIGHTS = ("hidden_weight", "hidden_bias", "head_weight", "head_bias")
 
@@ -49,7 +46,7 @@ def two_positions(
         u = t
     elif is_length(key_positions):
         n_key = integer("key_positions", key_positions, minimum=0)
-        u = xp.arange(n_key, dtype=t.dtype, device=array_api_compat.device(t))
+        u = xp.arange(n_key, dtype=t.dtype, device=device_of(t))
         u = xp.broadcast_to(u, (*t.shape[:-1], n_key))
     else:
         _, u = _as_numbers("key_positions", key_positions)
@@ -89,13 +86,13 @@ def toeplitz(values: Array, n_query: int, xp: Namespace) -> Array:
     # Each row is a window of the values, one further to the left than the row above it: one copy makes all.
     if xp is np:
         return np.lib.stride_tricks.sliding_window_view(values, n_key, axis=-1)[..., ::-1, :].copy()
-    if array_api_compat.is_torch_array(values):
+    if is_tensor(values):
         # Contiguous before and after: else flip keeps whatever order of the axes it finds. as_strided, not
         # unfold, which torch.compile would build anew for every length.
         values = values.contiguous()
         windows = values.as_strided((*values.shape[:-1], n_query, n_key), (*values.stride(), 1))
         return windows.flip(-2).contiguous()
-    device = array_api_compat.device(values)
+    device = device_of(values)
     start = xp.arange(n_query - 1, -1, -1, device=device)[:, None]
     index = xp.reshape(start + xp.arange(n_key, device=device), (-1,))
     return xp.reshape(xp.take(values, index, axis=-1), (*values.shape[:-1], n_query, n_key))
@@ -117,10 +114,10 @@ def spread(
     if both is not None:
         n_query, n_key = both
         if n_query == 0:
-            none = values(xp.zeros((0,), dtype=xp.int64, device=array_api_compat.device(like)))
+            none = values(xp.zeros((0,), dtype=xp.int64, device=device_of(like)))
             shape = (none.shape[-1], 0, n_key)
-            return xp.empty(shape, dtype=none.dtype, device=array_api_compat.device(none))
-        k = xp.arange(1 - n_key, n_query, device=array_api_compat.device(like))
+            return xp.empty(shape, dtype=none.dtype, device=device_of(none))
+        k = xp.arange(1 - n_key, n_query, device=device_of(like))
         return toeplitz(xp.matrix_transpose(values(k)), n_query, xp)
     library, t, u = two_positions(query_positions, key_positions)
     if library is not xp:
@@ -198,7 +195,7 @@ def log_distance(
     grid = spread(grown, query_positions, key_positions, c, xp)[..., 0, :, :]
     both = lengths(query_positions, key_positions)
     if both is not None:
-        t = xp.arange(both[1] - both[0], both[1], dtype=xp.float64, device=array_api_compat.device(c))
+        t = xp.arange(both[1] - both[0], both[1], dtype=xp.float64, device=device_of(c))
     else:
         t = xp.astype(two_positions(query_positions, key_positions)[1], xp.float64)
     return grid / xp.log1p(c * xp.maximum(t, threshold))[..., :, None]

@@ -6,15 +6,12 @@ import math
 from typing import Any, Literal
 
 import numpy as np
-from array_api_compat import is_array_api_obj
 
 from posenc import sinusoidal
-from posenc._arrays import Array, DType, Namespace, is_traced, namespace, to_device_of
-from posenc._checks import as_numbers, as_positions, check_even_dim, check_values, floating, is_length, number
+from posenc._arrays import Array, DType, Namespace, is_array, is_traced, namespace, to_device_of
+from posenc._checks import as_numbers, as_positions, check_even_dim, check_values, floating, is_length
 
 Layout = Literal["interleaved", "half"]
-
-check_real = number  # the name that the layers know
 
 
 def codes(angles: Array, dtype: DType, layout: Layout, scale: float | Array, xp: Namespace) -> Array:
@@ -161,7 +158,7 @@ def are_whole(positions: Any) -> bool:
         return True
     if isinstance(positions, list | tuple):
         positions = np.asarray(positions)
-    if not is_array_api_obj(positions) or (isinstance(positions, np.ndarray) and is_traced()):
+    if not is_array(positions) or (isinstance(positions, np.ndarray) and is_traced()):
         return False
     return bool(namespace(positions).isdtype(positions.dtype, "integral"))
 

@@ -9,10 +9,20 @@ from __future__ import annotations
 
 from typing import Literal
 
-import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, ArrayT, Namespace, namespace, to_device_of, wide_dtype
+from posenc._arrays import (
+    Array,
+    ArrayT,
+    Namespace,
+    device_of,
+    is_array,
+    is_concrete,
+    is_tensor,
+    namespace,
+    to_device_of,
+    wide_dtype,
+)
 from posenc._checks import check_has_axis, floating, integer, is_length
 
 __all__ = ["interpolate_table", "learned_encoding"]
@@ -53,12 +63,19 @@ def learned_encoding(positions: int | Array, table: Array, *, overflow: Overflow
     max_len = table.shape[0]
     overflow = check_overflow(overflow)
     if is_length(positions):
-        rows = xp.arange(integer("positions", positions, minimum=0), device=array_api_compat.device(table))
+        rows = xp.arange(integer("positions", positions, minimum=0), device=device_of(table))
         last = rows.shape[0] - 1
     else:
         rows = _as_rows(positions, table, xp)
         empty = 0 in rows.shape
-        first, last = (0, 0) if empty else (int(xp.min(rows)), int(xp.max(rows)))
+        if is_tensor(rows) and not is_concrete(rows):
+            # Nobody may look while a graph is made. When it runs, torch refuses what is out of range, but
+            # might count negative rows from the end.
+            kept = rows if overflow == "error" else xp.clip(rows, None, max_len - 1)
+            rows = xp.where(rows < 0, xp.full_like(rows, max_len), kept)
+            first, last = 0, 0
+        else:
+            first, last = (0, 0) if empty else (int(xp.min(rows)), int(xp.max(rows)))
         if first < 0:
             raise ValueError(f"positions must be at least 0, got {first}")
     if last >= max_len:
@@ -130,7 +147,7 @@ def _linear_taps(n: int, length: int, align_corners: bool) -> tuple[np.ndarray, 
 def _resample(table: Array, taps: np.ndarray, weights: np.ndarray, xp: Namespace) -> Array:
     """Rows Σ_k weights[:, k] · table[taps[:, k]]; any number of taps, so that other kernels can use it."""
     wide = wide_dtype(xp, table)
-    device = array_api_compat.device(table)
+    device = device_of(table)
     rows = xp.astype(table, wide)
     result = xp.zeros((len(taps), table.shape[1]), dtype=wide, device=device)
     for tap, weight in zip(taps.T, weights.T, strict=True):
@@ -156,7 +173,7 @@ def _as_rows(positions: Array, table: Array, xp: Namespace) -> Array:
         if not np.isdtype(array.dtype, "integral"):
             raise TypeError(f"positions must be integers, got dtype {array.dtype}")
         return to_device_of(array.astype(np.int64), table, xp)
-    if not array_api_compat.is_array_api_obj(positions):
+    if not is_array(positions):
         raise TypeError(
             "positions must be an integer n (for 0..n-1) or an array of integers, "
             f"got {positions!r} of type {type(positions).__name__}"

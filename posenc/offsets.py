@@ -12,13 +12,13 @@ import math
 from numbers import Real
 
 import numpy as np
-from array_api_compat import is_array_api_obj
 
 from posenc._arrays import (
     Array,
     ArrayT,
     DType,
     Namespace,
+    is_array,
     namespace,
     to_device_of,
     torch_namespace,
@@ -86,7 +86,7 @@ def shift_matrix(
     if isinstance(offset, Real) and not isinstance(offset, bool):
         xp = torch_namespace(dtype) or np
         k = xp.asarray(number("offset", offset), dtype=xp.float64)
-    elif isinstance(offset, list | tuple) or is_array_api_obj(offset):
+    elif isinstance(offset, list | tuple) or is_array(offset):
         xp, k = as_numbers("offset", offset)
     else:
         kind = type(offset).__name__

@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
-import array_api_compat
-
-from posenc._arrays import Array, Namespace, namespace
+from posenc._arrays import Array, Namespace, is_array, namespace
 from posenc._checks import integer
 
 __all__ = ["equivariance_error", "invariance_error", "same_bag"]
@@ -84,7 +82,7 @@ def invariance_error(f: Callable[[Array], Array], x: Array, permutation: Sequenc
 
 
 def _check_permutation(permutation: Sequence[int], x: Array) -> list[int]:
-    if not array_api_compat.is_array_api_obj(x):
+    if not is_array(x):
         raise TypeError(f"x must be an array, got {type(x).__name__}")
     if x.ndim < 1:
         raise ValueError(f"x must have shape (n, d), got {tuple(x.shape)}")
@@ -95,7 +93,7 @@ def _check_permutation(permutation: Sequence[int], x: Array) -> list[int]:
 
 
 def _check_result(result: Array) -> None:
-    if not array_api_compat.is_array_api_obj(result):
+    if not is_array(result):
         raise TypeError(f"f must give an array, got {type(result).__name__}")
 
 

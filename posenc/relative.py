@@ -13,10 +13,9 @@ import math
 from collections.abc import Callable
 from typing import Literal, get_args
 
-import array_api_compat
 import numpy as np
 
-from posenc._arrays import Array, Namespace, namespace, to_device_of
+from posenc._arrays import Array, Namespace, device_of, is_array, namespace, to_device_of
 from posenc._checks import floating, integer, is_length, number
 from posenc._relative import (
     FIRE_WEIGHTS,
@@ -112,7 +111,7 @@ def toeplitz_bias(values: Array, n_query: int) -> Array:
         )
     if n_query == 0:
         shape = (*values.shape[:-1], 0, values.shape[-1] + 1)
-        return xp.empty(shape, dtype=values.dtype, device=array_api_compat.device(values))
+        return xp.empty(shape, dtype=values.dtype, device=device_of(values))
     return toeplitz(values, n_query, xp)
 
 
@@ -321,7 +320,7 @@ def kerple_bias(
 
 
 def _parameter(name: str, value: float | Array) -> Array:
-    return value if array_api_compat.is_array_api_obj(value) else np.asarray(number(name, value))
+    return value if is_array(value) else np.asarray(number(name, value))
 
 
 def fire_distance(
@@ -352,7 +351,7 @@ def fire_distance(
 
     Source: Li et al. (2024), section 3.1, equation 5; their code adds 1e-6 to the denominator.
     """
-    given = [x for x in (c, threshold) if array_api_compat.is_array_api_obj(x)]
+    given = [x for x in (c, threshold) if is_array(x)]
     if given:
         xp, like = namespace(*given), given[0]
     elif lengths(query_positions, key_positions) is not None:

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import math
 
-import array_api_compat
-
-from posenc._arrays import Array, ArrayT, Namespace, wide_dtype
+from posenc._arrays import Array, ArrayT, Namespace, is_tensor, wide_dtype
 from posenc._checks import floating
 from posenc._relative import check_reach, check_whole, spread
 from posenc.attention import attention
@@ -178,14 +176,14 @@ def _row_index(
 def _take_along(by_row: Array, index: Array, xp: Namespace) -> Array:
     """by_row[..., t, index[t, u]]."""
     index = xp.broadcast_to(index, (*by_row.shape[:-2], *index.shape))
-    if array_api_compat.is_torch_array(by_row):
+    if is_tensor(by_row):
         return by_row.gather(-1, index)
     return xp.take_along_axis(by_row, index, axis=-1)
 
 
 def _sum_by_row(weights: Array, index: Array, rows: int, xp: Namespace) -> Array:
     """(..., n_q, rows): the weights of each query, summed by the row of the table that they belong to."""
-    if array_api_compat.is_torch_array(weights):
+    if is_tensor(weights):
         zero = weights.new_zeros((*weights.shape[:-1], rows))
         return zero.scatter_add(-1, xp.broadcast_to(index, tuple(weights.shape)), weights)
     # The standard cannot scatter: a pass over the weights for each row of the table.

@@ -18,10 +18,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from array_api_compat import device, is_array_api_obj
 
 from posenc import sinusoidal
-from posenc._arrays import Array, ArrayT, DType, namespace, to_device_of, wide_dtype
+from posenc._arrays import Array, ArrayT, DType, device_of, is_array, namespace, to_device_of, wide_dtype
 from posenc._checks import (
     as_numbers,
     check_even_dim,
@@ -164,12 +163,12 @@ def rotary_matrix(
     dim = check_even_dim(dim)
     if isinstance(position, Real) and not isinstance(position, bool):
         position = np.asarray(number("position", position))
-    elif not (isinstance(position, list | tuple) or is_array_api_obj(position)):
+    elif not (isinstance(position, list | tuple) or is_array(position)):
         kind = type(position).__name__
         raise TypeError(f"position must be a number or an array of numbers, got {position!r} of type {kind}")
     xp, t = as_numbers("position", position)
     dtype = xp.float64 if dtype is None else check_float_dtype(dtype, xp)
-    rows = xp.eye(dim, dtype=xp.float64, device=device(t))
+    rows = xp.eye(dim, dtype=xp.float64, device=device_of(t))
     turned = rotate(
         xp.broadcast_to(rows, (*t.shape, dim, dim)),
         xp.broadcast_to(t[..., None], (*t.shape, dim)),
@@ -209,7 +208,7 @@ def offset_query(
     """
     k = number("offset", offset)
     xp = check_vectors("key", key)
-    everywhere = xp.full((*key.shape[:-1], 1), k, dtype=xp.float64, device=device(key))
+    everywhere = xp.full((*key.shape[:-1], 1), k, dtype=xp.float64, device=device_of(key))
     frequencies = _one_set(frequencies)
     turned = rotate(key[..., None, :], everywhere, base=base, layout=layout, frequencies=frequencies)
     return turned[..., 0, :]

@@ -322,7 +322,7 @@ X = np.zeros((2, 5, 4))
         (lambda: add_alibi_columns(X[0], X[0], np.ones(2)), ValueError, "slopes of 2 heads need query"),
         (lambda: add_alibi_columns(X, X[..., :3], 0.5), ValueError, "key must have the width of query"),
         (lambda: add_alibi_columns(X, X.astype("f"), 0.5), TypeError, "key must have the dtype of query"),
-        (lambda: add_alibi_columns(X, torch.zeros(2, 5, 4), 0.5), TypeError, "one library .* query, key"),
+        (lambda: add_alibi_columns(X, torch.zeros(2, 5, 4), 0.5), TypeError, "key must be of the library"),
         (lambda: add_alibi_columns(X[0, 0], X, 0.5), ValueError, r"query must have shape .* got \(4,\)"),
         (lambda: add_alibi_columns(X.astype(int), X, 0.5), TypeError, "query must be floating"),
         (lambda: add_alibi_columns(X, X, 0.5, np.arange(4)), ValueError, r"positions must have shape \(5,\)"),

@@ -61,9 +61,11 @@ def test_bias_of_a_step_is_a_row_of_the_full_one(n: int, heads: int) -> None:
 def test_bias_of_positions() -> None:
     layer = AlibiBias(4)
     t = torch.tensor([[0, 1, 2], [7, 8, 10]])
-    assert layer(t).shape == (2, 4, 3, 3)
-    assert torch.equal(layer(t)[0], layer(3))
-    assert torch.equal(layer(t[1, 2:], t[1]), layer(t)[1, :, 2:])
+    assert layer(query_positions=t).shape == (2, 4, 3, 3)
+    assert torch.equal(layer(query_positions=t)[0], layer(3))
+    assert torch.equal(
+        layer(query_positions=t[1, 2:], key_positions=t[1]), layer(query_positions=t)[1, :, 2:]
+    )
 
 
 def test_low_precision_of_the_bias_is_asked_for_and_rounded_once() -> None:
@@ -72,6 +74,12 @@ def test_low_precision_of_the_bias_is_asked_for_and_rounded_once() -> None:
     for dtype in (torch.float32, torch.bfloat16, torch.float64):
         assert torch.equal(layer(600, dtype=dtype), expected.to(dtype))
     assert layer(3).dtype == torch.float32
+
+
+def test_bias_comes_to_its_positions() -> None:
+    layer, there = AlibiBias(4), torch.arange(3, device="meta")
+    assert layer(query_positions=there).is_meta
+    assert layer(5, query_positions=None).device.type == "cpu"
 
 
 def test_slopes_of_ones_own() -> None:
@@ -107,6 +115,27 @@ def test_long_text_loses_no_precision(dtype: torch.dtype, bound: float) -> None:
     q, k, v = qkv(1, 8, 4000, 64, dtype=dtype)
     output = AlibiAttention(8)(q, k, v)[:, :, -50:]
     assert (output - exact(q[:, :, -50:], k, v)).abs().max() < bound
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("n", [200, 4000])
+def test_autocast_gives_what_bfloat16_gives(n: int, compiled: bool) -> None:
+    """The columns are made for the dtype that attention runs in, which autocast chooses."""
+    torch._dynamo.reset()
+    q, k, v = qkv(1, 4, n, 16)
+    attention: Any = AlibiAttention(4)
+    low = attention(q.bfloat16(), k.bfloat16(), v.bfloat16())
+    if compiled:
+        attention = torch.compile(attention, backend="eager", fullgraph=True)
+    with torch.autocast("cpu", torch.bfloat16):
+        output = attention(q, k.bfloat16(), v)
+        step = attention(q[:, :, -1:], k, v)
+        exact_there = attention(q.double(), k.double(), v.double())
+    assert torch.equal(output, low)
+    assert (step[0, :, 0] - low[0, :, -1]).abs().max() < 1.6e-2
+    assert (output[:, :, -50:] - exact(q[:, :, -50:], k, v)).abs().max() < 1.6e-2
+    assert torch.equal(exact_there, AlibiAttention(4)(q.double(), k.double(), v.double()))
 
 
 @given(n=st.integers(1, 12), done=st.integers(0, 12), heads=st.sampled_from([(4, 4), (4, 2), (6, 1), (3, 3)]))
@@ -225,7 +254,7 @@ def test_meta_device_then_materialised(kind: Any) -> None:
     expected = result(kind(12))
     with torch.device("meta"):
         layer = kind(12)
-    assert layer.slopes.is_meta
+    assert layer(3).is_meta if kind is AlibiBias else True
     layer.half()
     layer.to_empty(device="cpu")
     assert torch.equal(result(layer), expected)
@@ -268,12 +297,14 @@ Q = torch.zeros(1, 4, 5, 8)
     [
         (lambda: AlibiBias(0), ValueError, "heads must be at least 1, got 0"),
         (lambda: AlibiAttention(4.0), TypeError, "heads must be an integer, got 4.0"),  # type: ignore[arg-type]
-        (lambda: AlibiBias(4, slopes=[0.5] * 4), TypeError, "slopes must be a real number"),
+        (lambda: AlibiBias(4, slopes=[0.5] * 4), TypeError, r"slopes must be an array .*\(4,\), got \[0.5"),
         (lambda: AlibiBias(4, slopes=alibi_slopes(8)), ValueError, r"slopes must .* \(4,\), got \(8,\)"),
-        (lambda: AlibiBias(1, slopes=0.5), ValueError, r"slopes must have shape \(1,\), got \(\)"),
+        (lambda: AlibiBias(1, slopes=0.5), TypeError, r"slopes must be an array of shape \(1,\), got 0.5"),
         (lambda: AlibiBias(2, slopes=-alibi_slopes(2)), ValueError, "slopes must be at least 0"),
-        (lambda: AlibiBias(4)(5, 3), ValueError, "query_positions must be at most key_positions"),
-        (lambda: AlibiBias(4)(3.0), TypeError, "query_positions must be an integer n"),
+        (lambda: AlibiBias(4)(5, 3), ValueError, "n_query must be at most n_key, .* got 5 and 3"),
+        (lambda: AlibiBias(4)(3.0), TypeError, r"n_query must be an integer, got 3\.0"),
+        (lambda: AlibiBias(4)(torch.arange(3)), TypeError, r"n_query must be an int, .* query_positions="),
+        (lambda: AlibiBias(4)(torch.rand(3)), TypeError, r"n_query must be an int, .* query_positions="),
         (lambda: AlibiAttention(8)(Q, Q, Q), ValueError, r"query must have shape \(batch, 8, n_q, d\)"),
         (lambda: AlibiAttention(4)(Q[0], Q, Q), ValueError, r"query must have shape \(batch, heads, length"),
         (lambda: AlibiAttention(4)(Q, Q[:, :3], Q[:, :3]), ValueError, "key must have shape .* dividing 4"),

@@ -63,12 +63,12 @@ def test_decoding_gives_the_rows_of_the_full_pass(layer: nn.Module) -> None:
     for n in (1, 2, 9, 20):
         same(layer, layer(1, n)[:, 0], full[:, n - 1, :n])
         t, u = torch.tensor([n - 1]), torch.arange(20)  # a cache with room for what is still to come
-        same(layer, layer(t, u)[:, 0], full[:, n - 1])
+        same(layer, layer(query_positions=t, key_positions=u)[:, 0], full[:, n - 1])
 
 
 def test_sentences_that_start_at_other_places(layer: nn.Module) -> None:
     positions = torch.tensor([[0, 1, 2, 3], [0, 0, 0, 1]])
-    bias = layer(positions)
+    bias = layer(query_positions=positions)
     assert bias.shape == (2, 3, 4, 4)
     same(layer, bias[0], layer(4))
     same(layer, bias[1, :, 2:, 2:], layer(2))
@@ -110,10 +110,11 @@ def test_far_positions_stay_apart_in_bfloat16() -> None:
     layer = KerpleBias(1, kind="power").to(torch.bfloat16)
     nn.init.constant_(layer.raw_r1, 0.0)
     nn.init.constant_(layer.raw_r2, 0.0)  # r2 = 1
-    far = torch.tensor([0]), torch.tensor([100_000, 100_001])
-    assert layer(*far).tolist() == [[[-99840.0, -99840.0]]]
-    near = torch.tensor([100_000]), torch.tensor([99_999, 100_001, 99_990])
-    assert layer(*near).tolist() == [[[-1.0, -1.0, -10.0]]]
+    far = {"query_positions": torch.tensor([0]), "key_positions": torch.tensor([100_000, 100_001])}
+    assert layer(**far).tolist() == [[[-99840.0, -99840.0]]]
+    keys = torch.tensor([99_999, 100_001, 99_990])
+    near = {"query_positions": torch.tensor([100_000]), "key_positions": keys}
+    assert layer(**near).tolist() == [[[-1.0, -1.0, -10.0]]]
 
 
 def test_shaw_in_bfloat16() -> None:
@@ -122,6 +123,13 @@ def test_shaw_in_bfloat16() -> None:
     high, _ = copy.deepcopy(layer).float()(q.float(), k.float(), v.float())
     assert low.dtype == torch.bfloat16
     assert torch.equal(low, high.bfloat16())
+
+
+def test_autocast_changes_nothing(layer: nn.Module) -> None:
+    """The product of FIRE in bfloat16 could not tell far positions apart."""
+    expected = layer(300)
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(layer(300), expected)
 
 
 def test_saved_and_loaded(layer: nn.Module) -> None:
@@ -139,7 +147,7 @@ def test_saved_and_loaded(layer: nn.Module) -> None:
 def test_meta_device_then_materialised(layer: nn.Module) -> None:
     meta = copy.deepcopy(layer).to("meta")
     assert meta(5).is_meta
-    assert meta(torch.arange(5, device="meta")).shape == (3, 5, 5)
+    assert meta(query_positions=torch.arange(5, device="meta")).shape == (3, 5, 5)
     meta.to_empty(device="cpu")
     meta.reset_parameters()  # type: ignore[operator]
     assert torch.isfinite(meta(20)).all()
@@ -198,7 +206,7 @@ def test_compiles_into_one_graph(name: str) -> None:
     for n_query, n_key in [(5, 5), (9, 9), (1, 7), (1, 8)]:
         torch.testing.assert_close(compiled(n_query, n_key), layer(n_query, n_key))
     t = torch.tensor([3, 9, 4])
-    torch.testing.assert_close(compiled(t, t), layer(t, t))
+    torch.testing.assert_close(compiled(query_positions=t), layer(query_positions=t))
 
 
 def test_repr_says_how_it_was_made() -> None:
@@ -219,6 +227,9 @@ def test_what_starts_a_table() -> None:
     assert float(power.r2.detach().mean()) == pytest.approx(0.505, abs=0.02)
 
 
+T = torch.arange(3)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "says"),
     [
@@ -232,10 +243,42 @@ def test_what_starts_a_table() -> None:
         (lambda: FireBias(2, threshold="a"), TypeError, "threshold must be a real number"),  # type: ignore[arg-type]
         (lambda: ShawAttention(0, 2), ValueError, "dim must be at least 1"),
         (lambda: ShawAttention(4, 2, values=1), TypeError, "values must be True or False"),  # type: ignore[arg-type]
-        (lambda: T5Bias(2)(5, 3), ValueError, "query_positions must be at most key_positions"),
-        (lambda: T5Bias(2)(torch.tensor([0.5])), TypeError, "must be integers"),
-        (lambda: T5Bias(2)(np.arange(3)), TypeError, "same library as the parameters, got ndarray"),
-        (lambda: KerpleBias(2)(torch.zeros(3, dtype=torch.bfloat16)), TypeError, "query_positions must be"),
+        (lambda: T5Bias(2)(5, 3), ValueError, "n_query must be at most n_key, .* got 5 and 3"),
+        (lambda: T5Bias(2)(-1), ValueError, "n_query must be at least 0, got -1"),
+        (lambda: T5Bias(2)(None), ValueError, "query_positions must be given where"),
+        (
+            lambda: T5Bias(2)(torch.arange(3)),
+            TypeError,
+            r"n_query must be an int, got a tensor \(3,\): .* query_positions=",
+        ),
+        (lambda: T5Bias(2)(torch.tensor(3)), TypeError, r"n_query must be an int, got a tensor \(\)"),
+        (lambda: T5Bias(2)(3, torch.arange(3)), TypeError, "n_key must be an int, .* key_positions="),
+        (lambda: FireBias(2)(torch.rand(3)), TypeError, "n_query must be an int"),
+        (lambda: KerpleBias(2)(torch.arange(3)), TypeError, "n_query must be an int"),
+        (lambda: RelativeBias(2, 3)(torch.arange(3)), TypeError, "n_query must be an int"),
+        (lambda: T5Bias(2)(3, query_positions=T), ValueError, "n_query must be left out .* got 3"),
+        (
+            lambda: T5Bias(2)(3, key_positions=T),
+            ValueError,
+            "query_positions must be given where key_positions are",
+        ),
+        (
+            lambda: T5Bias(2)(None, 3, query_positions=T, key_positions=T),
+            ValueError,
+            "n_key must be left out",
+        ),
+        (lambda: ShawAttention(4, 2)(None, T, T), TypeError, "query must be a floating tensor, got NoneType"),
+        (lambda: T5Bias(2)(query_positions=torch.tensor([0.5])), TypeError, "must be integers"),
+        (
+            lambda: T5Bias(2)(query_positions=np.arange(3)),
+            TypeError,
+            "query_positions must be a tensor, .* ndarray",
+        ),
+        (
+            lambda: KerpleBias(2)(query_positions=torch.zeros(3, dtype=torch.bfloat16)),
+            TypeError,
+            "query_positions must be",
+        ),
     ],
 )
 def test_errors_name_the_argument(call: Callable[[], object], error: type[Exception], says: str) -> None:

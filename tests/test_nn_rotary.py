@@ -14,7 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch._dynamo.testing import CompileCounter
 
-from posenc import head_frequencies, interleaved_to_half, rotate, yarn_attention_factor, yarn_frequencies
+from posenc import (
+    head_frequencies,
+    interleaved_to_half,
+    rotate,
+    wavelengths,
+    yarn_attention_factor,
+    yarn_frequencies,
+)
 from posenc._rotation import Layout
 from posenc.nn import Rotary
 
@@ -40,6 +47,41 @@ def test_turns_both_by_the_formula(layout: Layout, inference: bool) -> None:
             x.double(), torch.arange(3, 12), layout=layout, base=500.0, rotary_dim=12, scale=1.5
         )
         torch.testing.assert_close(turned.double(), expected, rtol=0, atol=2e-6)
+
+
+@LAYOUTS
+@pytest.mark.parametrize("inference", [False, True])
+@pytest.mark.parametrize("dim", [2, 8])
+@pytest.mark.parametrize("shape", [(0, 2, 3), (2, 0, 3), (2, 2, 0), (0, 3)])
+def test_empty_ones_stay_empty(layout: Layout, inference: bool, dim: int, shape: tuple[int, ...]) -> None:
+    with torch.inference_mode(inference):
+        x = torch.empty(*shape, dim)
+        for turned in Rotary(dim, layout=layout)(x, x):
+            assert turned.shape == x.shape
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_each_keeps_its_dtype(compiled: bool) -> None:
+    rotary: Any = Rotary(8)
+    if compiled:
+        torch._dynamo.reset()
+        rotary = torch.compile(rotary, backend="eager", fullgraph=True)
+    q, k = pair(1, 2, 5, 8)
+    for low, high in ((q.bfloat16(), k), (q, k.half())):
+        assert [x.dtype for x in rotary(low, high)] == [low.dtype, high.dtype]
+    with torch.autocast("cpu", torch.bfloat16):
+        torch.testing.assert_close(rotary(q, k), Rotary(8)(q, k))
+
+
+@LAYOUTS
+@pytest.mark.parametrize("dim", [2, 4, 6, 8, 10, 20, 64])
+def test_a_step_is_within_one_rounding_of_the_full_pass(layout: Layout, dim: int) -> None:
+    """Of each of the two products whose sum it is."""
+    rotary = Rotary(dim, layout=layout)
+    q, _ = pair(2, 3, 30, dim)
+    full, _ = rotary(q, q)
+    steps = torch.cat([rotary(x, x, offset=t)[0] for t, x in enumerate(q.split(1, dim=-2))], dim=-2)
+    assert (steps - full).abs().max() <= 2**-23 * q.abs().max()
 
 
 def test_queries_and_keys_are_left_as_they_are() -> None:
@@ -148,8 +190,8 @@ def test_pickle_and_deepcopy() -> None:
 def test_meta_device_then_materialised() -> None:
     with torch.device("meta"):
         rotary = Rotary(8, max_len=50)
-    assert rotary.table.is_meta
     q = torch.empty(1, 2, 5, 8, device="meta")
+    assert rotary(q, q)[0].is_meta
     assert rotary(q, q)[0].shape == q.shape
     rotary.to_empty(device="cpu")
     assert torch.equal(rotary.table, Rotary(8, max_len=50).table)
@@ -222,6 +264,8 @@ def test_compiled_code_gives_the_same_numbers(layout: Layout) -> None:
 
 Q = torch.zeros(1, 2, 6, 8)
 LAYER = Rotary(8, max_len=5)
+FAR = torch.arange(6.0)
+NAN, TWO = FAR.clone().fill_(math.nan), Q.expand(2, 2, 6, 8)
 HEADS = Rotary(8, frequencies=torch.ones(3, 4))
 
 
@@ -230,7 +274,7 @@ HEADS = Rotary(8, frequencies=torch.ones(3, 4))
     [
         (lambda: LAYER(Q, Q), ValueError, r"positions 0\.\.5 must lie in 0\.\.4: .* max_len=5"),
         (lambda: LAYER(Q[:, :, :3], Q[:, :, :3], offset=3), ValueError, r"positions 3\.\.5 must lie"),
-        (lambda: LAYER(Q, Q, offset=-1), ValueError, r"positions -1\.\.4 must lie"),
+        (lambda: LAYER(Q, Q, offset=-1), ValueError, "offset must be at least 0, got -1"),
         (lambda: LAYER(Q[..., :6], Q), ValueError, r"q must have shape \(\.\.\., seq, 8\), got \(1,"),
         (lambda: LAYER(Q, Q[..., :6]), ValueError, "k must have shape"),
         (lambda: LAYER(Q[0, 0, 0], Q), ValueError, r"q must have shape .* got \(8,\)"),
@@ -243,7 +287,15 @@ HEADS = Rotary(8, frequencies=torch.ones(3, 4))
         (lambda: LAYER(Q, Q, positions=[0]), TypeError, "positions must be a tensor, got list"),
         (lambda: LAYER(Q, Q, positions=torch.zeros(6).bfloat16()), TypeError, "positions must be integers"),
         (lambda: HEADS(Q, Q), ValueError, r"q must have shape \(\.\.\., 3, seq, 8\)"),
-        (lambda: Rotary(7), ValueError, "the width of x must be even"),
+        (lambda: Rotary(7), ValueError, r"dim must be even .* got 7"),
+        (lambda: LAYER(Q, Q.double()), TypeError, r"k must be float64 if q is, .* torch\.float64"),
+        (lambda: LAYER(Q.double(), Q), TypeError, "k must be float64 if q is"),
+        (lambda: LAYER(Q, Q, positions=NAN), ValueError, "positions must be finite, got nan"),
+        (lambda: LAYER(Q, Q, positions=FAR.to(torch.float8_e4m3fn)), TypeError, "positions must be integers"),
+        (lambda: LAYER(Q, Q, positions=FAR.bool()), TypeError, "positions must be integers"),
+        (lambda: LAYER(TWO, Q, positions=FAR.expand(2, 6)), ValueError, "k must have the batch of q, 2"),
+        (lambda: LAYER(None, Q), TypeError, "q must be a floating tensor, got NoneType"),
+        (lambda: Rotary(64, frequencies=wavelengths(64)), ValueError, r"frequencies must be .* got 6\.2"),
         (lambda: Rotary(8, max_len=0), ValueError, "max_len must be at least 1, got 0"),
         (lambda: Rotary(8, rotary_dim=10), ValueError, "rotary_dim must be at most the width of x, 8"),
         (lambda: Rotary(8, frequencies=torch.ones(3)), ValueError, r"frequencies must have shape \(4,\)"),
@@ -265,7 +317,7 @@ def test_a_real_layer_goes_to_meta_and_is_not_emptied() -> None:
     table = layer.table.clone()
     layer.to_empty(device="cpu")
     assert torch.equal(layer.table, table)
-    assert layer.to("meta").table.is_meta
+    layer.to("meta")
     layer.to_empty(device="cpu")
     assert torch.equal(layer.table, table)
 

@@ -15,10 +15,10 @@ from posenc import sinusoidal_encoding
 from posenc.nn import SinusoidalEncoding
 
 
-def recipe_table(max_len: int, dim: int) -> torch.Tensor:
+def recipe_table(max_len: int, dim: int, base: float = 10000.0) -> torch.Tensor:
     """The table of the common float32 recipe, which saves it as a persistent buffer "pe"."""
     t = torch.arange(max_len).unsqueeze(1)
-    factor = torch.exp(torch.arange(0, dim, 2) * (-math.log(10000.0) / dim))
+    factor = torch.exp(torch.arange(0, dim, 2) * (-math.log(base) / dim))
     pe = torch.zeros(max_len, dim)
     pe[:, 0::2], pe[:, 1::2] = torch.sin(t * factor), torch.cos(t * factor)
     return pe.unsqueeze(0)
@@ -112,6 +112,27 @@ def test_a_checkpoint_of_the_common_recipe_loads() -> None:
             model.load_state_dict({"0.pe": odd})
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("dim", [2, 8, 512])
+@pytest.mark.parametrize("base", [10000.0, 500.0])
+def test_a_table_of_the_recipe_is_known_in_any_precision(dtype: torch.dtype, dim: int, base: float) -> None:
+    for length in (3, 20_000):
+        layer = SinusoidalEncoding(dim, max_len=5, base=base)
+        layer.load_state_dict({"pe": recipe_table(length, dim, base).to(dtype)})
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_a_table_of_another_base_or_trained_is_reported(dtype: torch.dtype) -> None:
+    recipe = recipe_table(5000, 64)
+    trained = recipe.clone()
+    trained[0, 7, 5] += 0.005
+    for other in (recipe_table(5000, 64, base=10_050.0), trained):
+        with pytest.raises(RuntimeError, match=r"Unexpected key.*pe"):
+            SinusoidalEncoding(64).load_state_dict({"pe": other.to(dtype)})
+    with pytest.raises(RuntimeError, match=r"Unexpected key.*pe"):
+        SinusoidalEncoding(64).load_state_dict({"pe": recipe.long()})
+
+
 def test_pickle_and_deepcopy() -> None:
     layer = SinusoidalEncoding(8, max_len=5, dropout=0.0, base=100.0)
     buffer = io.BytesIO()
@@ -125,7 +146,7 @@ def test_pickle_and_deepcopy() -> None:
 def test_meta_device_then_materialised() -> None:
     with torch.device("meta"):
         layer = SinusoidalEncoding(8, max_len=5)
-    assert layer.table.is_meta
+        assert layer(torch.empty(1, 5, 8)).is_meta
     layer.to_empty(device="cpu")
     assert torch.equal(layer.table, SinusoidalEncoding(8, max_len=5).table)
 
@@ -134,9 +155,7 @@ def test_real_then_meta_then_materialised() -> None:
     layer = SinusoidalEncoding(8, max_len=5)
     before = layer.table.clone()
     layer.to("meta")
-    assert layer.table.is_meta
     layer.half()
-    assert layer.table.is_meta
     layer.to_empty(device="cpu")
     assert layer.table.dtype == torch.float32
     assert torch.equal(layer.table, before)
@@ -174,7 +193,7 @@ def test_errors_name_the_argument() -> None:
         layer(torch.zeros(1, 6, 8))
     with pytest.raises(ValueError, match=r"positions 3\.\.5 must lie"):
         layer(torch.zeros(1, 3, 8), offset=3)
-    with pytest.raises(ValueError, match=r"positions -1\.\.1 must lie"):
+    with pytest.raises(ValueError, match="offset must be at least 0, got -1"):
         layer(torch.zeros(1, 3, 8), offset=-1)
     for offset in (1.0, True, "1", None, torch.tensor([1])):
         with pytest.raises(TypeError, match="offset must be an int, got"):

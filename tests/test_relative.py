@@ -389,6 +389,12 @@ def test_shaw_in_a_strict_library() -> None:
         (lambda: relative_bias(np.zeros((3, 1, 1)), 3), ValueError, "table must have shape"),
         (lambda: relative_bias(np.zeros(3), [0.5]), TypeError, "must be integers"),
         (lambda: relative_bias(torch.zeros(3), [1]), TypeError, "same library as the parameters, got list"),
+        (lambda: t5_bias(np.zeros(33), 3), ValueError, "table must have num_buckets = 32 rows"),
+        (
+            lambda: t5_bias(np.zeros(1), 3, bidirectional=False),
+            ValueError,
+            "table must have num_buckets = 32 rows",
+        ),
         (lambda: t5_bucket([0.5]), TypeError, "offsets must be integers, got dtype float64"),
         (
             lambda: t5_bias(np.ones((12, 32)), 3),

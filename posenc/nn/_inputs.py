@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from posenc._checks import integer
+
 
 def check_floating(name: str, x: Tensor, wanted: str = "a floating tensor") -> None:
     """TypeError unless x is a floating tensor."""
@@ -21,9 +23,20 @@ def check_embeddings(x: Tensor, dim: int) -> None:
 
 
 def check_offset(offset: int) -> None:
-    """TypeError unless offset is a Python integer, or what stands for one while a graph is traced."""
+    """An error unless offset is a Python integer, or what stands for one in a graph, and at least 0."""
     if isinstance(offset, bool) or not isinstance(offset, (int, torch.SymInt)):
         raise TypeError(f"offset must be an int, got {offset!r} of type {type(offset).__name__}")
+    if offset < 0:
+        raise ValueError(f"offset must be at least 0, got {offset}")
+
+
+def check_reach(offset: int, seq: int, max_len: int) -> None:
+    """ValueError if the tokens reach beyond a table of max_len rows."""
+    if offset + seq > max_len:
+        raise ValueError(
+            f"positions {offset}..{offset + seq - 1} must lie in 0..{max_len - 1}: "
+            f"make the layer with a larger max_len, got max_len={max_len}"
+        )
 
 
 def check_positions(positions: Tensor, x: Tensor, offset: int) -> None:
@@ -38,6 +51,52 @@ def check_positions(positions: Tensor, x: Tensor, offset: int) -> None:
             f"positions must have shape {tuple(x.shape[-2:-1])} or {tuple(x.shape[:-1])}, "
             f"got {tuple(positions.shape)}"
         )
+
+
+def check_places(
+    n_query: int | None, n_key: int | None, query_positions: Tensor | None, key_positions: Tensor | None
+) -> tuple[int | Tensor, int | Tensor | None]:
+    """Lengths, or positions given by name, as the formulas take them: both in the place of positions.
+
+    By name, because token ids, given in their place, would be taken for positions.
+    """
+    if n_query is not None:
+        n_query = _length("n_query", n_query)
+    if n_key is not None:
+        n_key = _length("n_key", n_key)
+    for name, positions in (("query_positions", query_positions), ("key_positions", key_positions)):
+        if positions is not None and not isinstance(positions, Tensor):
+            raise TypeError(f"{name} must be a tensor, got {positions!r} of type {type(positions).__name__}")
+    if query_positions is None:
+        if n_query is None or key_positions is not None:
+            raise ValueError("query_positions must be given where key_positions are or n_query is not")
+        if n_key is not None and n_query > n_key:
+            raise ValueError(
+                f"n_query must be at most n_key, for the queries are the last of the keys: got {n_query} and "
+                f"{n_key}; pass query_positions for anything else"
+            )
+        return n_query, n_key
+    if n_query is not None:
+        raise ValueError(f"n_query must be left out when query_positions are given, got {n_query}")
+    if n_key is not None and key_positions is not None:
+        raise ValueError(f"n_key must be left out when key_positions are given, got {n_key}")
+    return query_positions, n_key if key_positions is None else key_positions
+
+
+def _length(name: str, value: int) -> int:
+    if isinstance(value, Tensor):
+        if torch.jit.is_tracing() and value.ndim == 0:
+            return int(value)  # what a length is while it traces
+        named = name.replace("n_", "") + "_positions"
+        raise TypeError(
+            f"{name} must be an int, got a tensor {tuple(value.shape)}: pass positions as {named}=..."
+        )
+    return integer(name, value, minimum=0)
+
+
+def autocast_is_on(kind: str) -> bool:
+    """Whether autocast acts on devices of this kind; there is none for "meta"."""
+    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
 
 
 def add(x: Tensor, codes: Tensor) -> Tensor:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 from array_api_compat import torch as xp
 from torch import Tensor
 from torch.nn import functional
 
 from posenc import _alibi
-from posenc._arrays import Array, check_integer
+from posenc._arrays import Array, is_array
+from posenc._checks import integer
 from posenc.alibi import alibi_slopes
-from posenc.nn._inputs import check_floating
-from posenc.nn._table import FixedTable
+from posenc.nn._inputs import autocast_is_on, check_floating, check_places
+from posenc.nn._table import FixedTable, check_has_numbers
 
 __all__ = ["AlibiAttention", "AlibiBias"]
 
@@ -22,23 +24,25 @@ __all__ = ["AlibiAttention", "AlibiBias"]
 class _Slopes(FixedTable):
     """A layer whose table holds the slope of each head, in float64: a bias is rounded only once."""
 
+    _fixed = ("heads",)
+
     def __init__(self, heads: int, slopes: Array | None) -> None:
         super().__init__()
-        self.heads = check_integer("heads", heads, minimum=1)
+        self.heads = integer("heads", heads, minimum=1)
+        if slopes is not None and not is_array(slopes):
+            raise TypeError(f"slopes must be an array of shape ({self.heads},), got {slopes!r}")
+        check_has_numbers("slopes", slopes)
         given = alibi_slopes(self.heads) if slopes is None else _alibi.check_slopes(slopes)[1]
         if given.shape != (self.heads,):
             raise ValueError(f"slopes must have shape ({self.heads},), got {tuple(given.shape)}")
-        # Kept as numbers too: the table may come back from the meta device with nothing in it.
+        # As numbers: a check of them must not make a GPU wait.
         self._numbers = [float(m) for m in given]
-        self._register_table()
+        self._keep(np.asarray(self._numbers))
 
     @property
     def slopes(self) -> Tensor:
-        """The slope of each head, float64, shape (heads,)."""
-        return self.table
-
-    def _make_table(self) -> Tensor:
-        return torch.tensor(self._numbers, dtype=torch.float64)
+        """The slope of each head, float64, shape (heads,): a copy."""
+        return self.table.clone()
 
 
 class AlibiBias(_Slopes):
@@ -59,7 +63,7 @@ class AlibiBias(_Slopes):
         Result: (heads, n_q, n_k), for scores (batch, heads, n_q, n_k).
 
     Raises:
-        TypeError, ValueError: heads or slopes as in `posenc.alibi_bias`, positions likewise.
+        TypeError, ValueError: heads or slopes as in `posenc.alibi_bias`, lengths and positions likewise.
 
     >>> bias = AlibiBias(heads=8)
     >>> bias(3)[0]
@@ -78,21 +82,29 @@ class AlibiBias(_Slopes):
 
     def forward(
         self,
-        query_positions: int | Tensor,
-        key_positions: int | Tensor | None = None,
+        n_query: int | None = None,
+        n_key: int | None = None,
         *,
+        query_positions: Tensor | None = None,
+        key_positions: Tensor | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> Tensor:
         """The bias.
 
         Args:
-            query_positions: how many queries; they are the last of the keys, so `layer(1, t + 1)` is the row
-                of the token at t, bit for bit. Or a tensor of positions (n_q,) or (batch, n_q).
-            key_positions: how many keys, or a tensor (n_k,) or (batch, n_k). If None, the queries.
+            n_query: how many queries; they are the last of the keys, so `layer(1, t + 1)` is the row of the
+                token at t, bit for bit.
+            n_key: how many keys. If None, as many as queries.
+            query_positions: positions instead of n_query, (n_q,) or (batch, n_q). By name only: token ids in
+                their place could not be told from them.
+            key_positions: positions instead of n_key, (n_k,) or (batch, n_k). If there is neither, those of
+                the queries.
             dtype: of the result, which is computed in float64 and rounded once. bfloat16 will do: it is
                 inexact only where the bias is large.
         """
-        return _alibi.make_bias(self.slopes, query_positions, key_positions, self.causal, dtype, xp)
+        places = check_places(n_query, n_key, query_positions, key_positions)
+        like = next((x for x in places if isinstance(x, Tensor)), self._where)
+        return _alibi.make_bias(self.table.to(like.device), *places, self.causal, dtype, xp)
 
     def extra_repr(self) -> str:
         return f"heads={self.heads}, causal={self.causal}"
@@ -118,7 +130,7 @@ class AlibiAttention(_Slopes):
         query: (batch, heads, n_q, d); the queries are the last of the keys.
         key: (batch, key heads, n_k, d). key heads divides heads (grouped queries).
         value: (batch, key heads, n_k, d_v).
-        Result: (batch, heads, n_q, d_v), in the dtype of query.
+        Result: (batch, heads, n_q, d_v), in the dtype of query; under torch.autocast in that of autocast.
 
     Raises:
         TypeError: query, key or value is not a floating tensor, they differ in dtype, or mask is not bool.
@@ -144,8 +156,10 @@ class AlibiAttention(_Slopes):
             query, key, value: as above. In decoding key and value are the whole cache.
             mask: bool, True where a query must not see a key, besides the later keys: (n_q, n_k), or four
                 axes (batch, heads, n_q, n_k), each of full length or 1. A key-padding mask (batch, n_k) is
-                passed as mask[:, None, None, :]. A query without any key gets 0.
+                passed as mask[:, None, None, :]: with n_q sentences in the batch it would be taken for
+                (n_q, n_k) without that. A query without any key gets 0.
         """
+        query, key, value = (_as_autocast(x) for x in (query, key, value))
         self._check(query, key, value)
         self._check_range(query, key)
         n_query, n_key = query.shape[-2], key.shape[-2]
@@ -154,10 +168,10 @@ class AlibiAttention(_Slopes):
             options["enable_gqa"] = True
         if mask is not None:
             _check_mask(mask, (*query.shape[:-1], n_key))
-        places = torch.arange(n_key, device=query.device)
+        slopes, places = self.table.to(query.device), torch.arange(n_key, device=query.device)
         if n_query == 1:
             # Widening the whole cache for one query would cost more than the row.
-            row = _alibi.make_bias(self.slopes, places[-1:], places, True, query.dtype, xp)[None]
+            row = _alibi.make_bias(slopes, places[-1:], places, True, query.dtype, xp)[None]
             options["attn_mask"] = row if mask is None else row.masked_fill(mask, -math.inf)
             return functional.scaled_dot_product_attention(query, key, value, **options)
         if mask is None and n_query == n_key:
@@ -165,7 +179,7 @@ class AlibiAttention(_Slopes):
         else:
             later = places > places[n_key - n_query :, None]
             options["attn_mask"] = ~(later if mask is None else later | mask)
-        wide_query, wide_key, wide_value = self._widen(query, key, value, places, options["scale"])
+        wide_query, wide_key, wide_value = self._widen(query, key, value, slopes / options["scale"], places)
         output = functional.scaled_dot_product_attention(wide_query, wide_key, wide_value, **options)
         return output[..., : value.shape[-1]]
 
@@ -173,13 +187,13 @@ class AlibiAttention(_Slopes):
         return f"heads={self.heads}"
 
     def _widen(
-        self, query: Tensor, key: Tensor, value: Tensor, places: Tensor, scale: float
+        self, query: Tensor, key: Tensor, value: Tensor, slopes: Tensor, places: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """All three of one width, a multiple of 8: torch has no fast kernel for anything else."""
         needed = max(query.shape[-1] + _alibi.column_count(query.dtype, xp), value.shape[-1])
         width = -(-needed // 8) * 8
-        u = (places - len(places) // 2).double()
-        wide_query, wide_key = _alibi.widen(query, key, self.slopes / scale, u, width, xp)
+        u = (places - places.shape[0] // 2).double()
+        wide_query, wide_key = _alibi.widen(query, key, slopes, u, width, xp)
         return wide_query, wide_key, functional.pad(value, (0, width - value.shape[-1]))
 
     def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
@@ -219,6 +233,13 @@ class AlibiAttention(_Slopes):
                 f"query and key must be float32 or bfloat16 for {key.shape[-2]} keys and slopes up to "
                 f"{max(self._numbers):g}, got {query.dtype}, which ends at {most:g}"
             )
+
+
+def _as_autocast(x: Tensor) -> Tensor:
+    """x as autocast would hand it to attention: the columns must be made for the dtype that it runs in."""
+    if not isinstance(x, Tensor) or not x.is_floating_point() or x.dtype == torch.float64:
+        return x
+    return x.to(torch.get_autocast_dtype(x.device.type)) if autocast_is_on(x.device.type) else x
 
 
 def _check_mask(mask: Tensor, scores: tuple[int, ...]) -> None:

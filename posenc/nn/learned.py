@@ -9,9 +9,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc._arrays import check_integer
+from posenc._checks import integer
 from posenc.learned import Overflow, check_overflow, interpolate_table, learned_encoding
-from posenc.nn._inputs import add, check_embeddings, check_offset, check_positions
+from posenc.nn._inputs import add, check_embeddings, check_offset, check_positions, check_reach
 
 __all__ = ["LearnedEncoding"]
 
@@ -37,6 +37,8 @@ class LearnedEncoding(nn.Module):
 
     Shapes:
         x: (batch, seq, dim) or (seq, dim). Result: the shape and dtype of x.
+
+    One token a sentence, (batch, dim), cannot be told from (seq, dim) by its shape: write (batch, 1, dim).
 
     Raises:
         TypeError: dim, max_len or offset is not an integer, resize_on_load not a bool, x is not a floating
@@ -69,7 +71,7 @@ class LearnedEncoding(nn.Module):
         resize_on_load: bool = False,
     ) -> None:
         super().__init__()
-        self.dim = check_integer("dim", dim, minimum=1)
+        self.dim = integer("dim", dim, minimum=1)
         self.overflow = check_overflow(overflow)
         if isinstance(std, bool) or not isinstance(std, Real):
             raise TypeError(f"std must be a real number, got {std!r}")
@@ -80,7 +82,7 @@ class LearnedEncoding(nn.Module):
             raise TypeError(f"resize_on_load must be True or False, got {resize_on_load!r}")
         self.resize_on_load = resize_on_load
         self.dropout = nn.Dropout(dropout)
-        self.weight = nn.Parameter(torch.empty(check_integer("max_len", max_len, minimum=1), self.dim))
+        self.weight = nn.Parameter(torch.empty(integer("max_len", max_len, minimum=1), self.dim))
         self.reset_parameters()
         self.register_load_state_dict_pre_hook(_resize_saved_table)
 
@@ -101,7 +103,7 @@ class LearnedEncoding(nn.Module):
             offset: position of the first token. One token at a time with a growing offset gives, bit for
                 bit, what one pass over the whole sequence gives.
             positions: explicit whole positions instead, shape (seq,) or (batch, seq). They are checked, for
-                which a GPU has to be waited for.
+                which a GPU has to be waited for; in a compiled graph torch checks them when it runs.
         """
         check_embeddings(x, self.dim)
         if positions is not None:
@@ -109,13 +111,9 @@ class LearnedEncoding(nn.Module):
             rows = learned_encoding(positions, self.weight, overflow=self.overflow)
             return self.dropout(add(x, rows))
         check_offset(offset)
-        end = offset + x.shape[-2]
-        if offset < 0 or (end > self.max_len and self.overflow == "error"):
-            raise ValueError(
-                f"positions {offset}..{end - 1} must lie in 0..{self.max_len - 1}: the table ends there; "
-                f"resize it, or make the layer with a larger max_len, got max_len={self.max_len}"
-            )
-        t = torch.arange(offset, end, device=self.weight.device).clamp(max=self.max_len - 1)
+        if self.overflow == "error":
+            check_reach(offset, x.shape[-2], self.max_len)
+        t = torch.arange(offset, offset + x.shape[-2], device=self.weight.device).clamp(max=self.max_len - 1)
         return self.dropout(add(x, self.weight[t]))
 
     def resize(self, length: int, *, align_corners: bool = True) -> LearnedEncoding:

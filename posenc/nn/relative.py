@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 from typing import get_args
 
 import torch
@@ -10,7 +11,8 @@ from array_api_compat import torch as xp
 from torch import Tensor, nn
 
 from posenc import _relative
-from posenc._arrays import check_integer
+from posenc._checks import integer, number
+from posenc.nn._inputs import autocast_is_on, check_floating, check_places
 from posenc.relative import KerpleKind, relative_bias, t5_bias, t5_bucket
 from posenc.relative_vectors import shaw_attention
 
@@ -47,28 +49,38 @@ class RelativeBias(nn.Module):
 
     def __init__(self, heads: int, max_offset: int, *, std: float = 0.02) -> None:
         super().__init__()
-        self.max_offset = check_integer("max_offset", max_offset, minimum=0)
-        self.std = _check_std(std)
-        rows = 2 * self.max_offset + 1
-        self.weight = nn.Parameter(torch.empty(rows, check_integer("heads", heads, minimum=1)))
+        self.std = number("std", std, at_least=0)
+        rows = 2 * integer("max_offset", max_offset, minimum=0) + 1
+        self.weight = nn.Parameter(torch.empty(rows, integer("heads", heads, minimum=1)))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Fill the table with fresh random numbers, as after `to_empty`."""
         nn.init.normal_(self.weight, std=self.std)
 
-    def forward(self, query_positions: int | Tensor, key_positions: int | Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        n_query: int | None = None,
+        n_key: int | None = None,
+        *,
+        query_positions: Tensor | None = None,
+        key_positions: Tensor | None = None,
+    ) -> Tensor:
         """The bias.
 
         Args:
-            query_positions: how many queries; they are the last of the keys, so `layer(1, t + 1)` is the row
-                of the token at t, bit for bit. Or a tensor of positions (n_q,) or (batch, n_q).
-            key_positions: how many keys, or a tensor (n_k,) or (batch, n_k). If None, the queries.
+            n_query: how many queries; they are the last of the keys, so `layer(1, t + 1)` is the row of the
+                token at t, bit for bit.
+            n_key: how many keys. If None, as many as queries.
+            query_positions: positions instead of n_query, (n_q,) or (batch, n_q). By name only: token ids in
+                their place could not be told from them.
+            key_positions: positions instead of n_key, (n_k,) or (batch, n_k). If there is neither, those of
+                the queries.
         """
-        return relative_bias(self.weight, query_positions, key_positions)
+        return relative_bias(self.weight, *check_places(n_query, n_key, query_positions, key_positions))
 
     def extra_repr(self) -> str:
-        return f"heads={self.weight.shape[1]}, max_offset={self.max_offset}"
+        return f"heads={self.weight.shape[1]}, max_offset={self.weight.shape[0] // 2}"
 
 
 class T5Bias(nn.Module):
@@ -114,20 +126,26 @@ class T5Bias(nn.Module):
         t5_bucket(1, num_buckets=num_buckets, max_distance=max_distance, bidirectional=bidirectional)
         self.max_distance = max_distance
         self.bidirectional = bidirectional
-        self.std = _check_std(std)
-        self.weight = nn.Parameter(torch.empty(num_buckets, check_integer("heads", heads, minimum=1)))
+        self.std = number("std", std, at_least=0)
+        self.weight = nn.Parameter(torch.empty(num_buckets, integer("heads", heads, minimum=1)))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Fill the table with fresh random numbers, as after `to_empty`."""
         nn.init.normal_(self.weight, std=self.std)
 
-    def forward(self, query_positions: int | Tensor, key_positions: int | Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        n_query: int | None = None,
+        n_key: int | None = None,
+        *,
+        query_positions: Tensor | None = None,
+        key_positions: Tensor | None = None,
+    ) -> Tensor:
         """The bias. Args: as in `RelativeBias.forward`."""
         return t5_bias(
             self.weight,
-            query_positions,
-            key_positions,
+            *check_places(n_query, n_key, query_positions, key_positions),
             num_buckets=self.weight.shape[0],
             max_distance=self.max_distance,
             bidirectional=self.bidirectional,
@@ -174,7 +192,7 @@ class KerpleBias(nn.Module):
         if kind not in get_args(KerpleKind):
             raise ValueError(f'kind must be "log" or "power", got {kind!r}')
         self.kind = kind
-        heads = check_integer("heads", heads, minimum=1)
+        heads = integer("heads", heads, minimum=1)
         self.raw_r1 = nn.Parameter(torch.empty(heads))
         self.raw_r2 = nn.Parameter(torch.empty(heads))
         self.reset_parameters()
@@ -198,10 +216,18 @@ class KerpleBias(nn.Module):
             self.raw_r2.uniform_(0.01, 1.0)
             self.raw_r2.copy_(self.raw_r2.log() if self.kind == "log" else (self.raw_r2 / 2).logit())
 
-    def forward(self, query_positions: int | Tensor, key_positions: int | Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        n_query: int | None = None,
+        n_key: int | None = None,
+        *,
+        query_positions: Tensor | None = None,
+        key_positions: Tensor | None = None,
+    ) -> Tensor:
         """The bias. Args: as in `RelativeBias.forward`, but positions may be real."""
         dtype = self.raw_r1.dtype
-        return _relative.kerple(self.r1, self.r2, self.kind, dtype, query_positions, key_positions, xp)
+        places = check_places(n_query, n_key, query_positions, key_positions)
+        return _relative.kerple(self.r1, self.r2, self.kind, dtype, *places, xp)
 
     def extra_repr(self) -> str:
         return f"heads={len(self.raw_r1)}, kind={self.kind!r}"
@@ -235,10 +261,10 @@ class FireBias(nn.Module):
 
     def __init__(self, heads: int, *, width: int = 32, c: float = 0.1, threshold: float = 512.0) -> None:
         super().__init__()
-        width = check_integer("width", width, minimum=1)
+        width = integer("width", width, minimum=1)
         self.hidden = nn.Linear(1, width)
-        self.head = nn.Linear(width, check_integer("heads", heads, minimum=1))
-        self._start = _check_positive("c", c), _check_positive("threshold", threshold)
+        self.head = nn.Linear(width, integer("heads", heads, minimum=1))
+        self._start = number("c", c, above=0), number("threshold", threshold, above=0)
         # Of one element rather than none: not everything that shards parameters takes scalars.
         self.log_c = nn.Parameter(torch.empty(1))
         self.log_threshold = nn.Parameter(torch.empty(1))
@@ -261,11 +287,27 @@ class FireBias(nn.Module):
         for parameter, start in zip((self.log_c, self.log_threshold), self._start, strict=True):
             nn.init.constant_(parameter, math.log(start))
 
-    def forward(self, query_positions: int | Tensor, key_positions: int | Tensor | None = None) -> Tensor:
-        """The bias. Args: as in `RelativeBias.forward`, but positions may be real."""
-        x = _relative.log_distance(self.c, self.threshold, query_positions, key_positions, xp)
+    def forward(
+        self,
+        n_query: int | None = None,
+        n_key: int | None = None,
+        *,
+        query_positions: Tensor | None = None,
+        key_positions: Tensor | None = None,
+    ) -> Tensor:
+        """The bias.
+
+        Args: as in `RelativeBias.forward`, but positions may be real, and the row of a decoding step is that
+        of the full bias to a few roundings: the order of sums depends on the shape.
+        """
+        places = check_places(n_query, n_key, query_positions, key_positions)
+        x = _relative.log_distance(self.c, self.threshold, *places, xp)
         given = (self.hidden.weight[:, 0], self.hidden.bias, self.head.weight, self.head.bias)
-        return _relative.two_layers(x, dict(zip(_relative.FIRE_WEIGHTS, given, strict=True)), xp)
+        weights = dict(zip(_relative.FIRE_WEIGHTS, given, strict=True))
+        # autocast would make the product in a precision that cannot tell far positions apart.
+        kind = x.device.type
+        with torch.autocast(kind, enabled=False) if autocast_is_on(kind) else nullcontext():
+            return _relative.two_layers(x, weights, xp)
 
 
 class ShawAttention(nn.Module):
@@ -302,10 +344,9 @@ class ShawAttention(nn.Module):
         super().__init__()
         if not isinstance(values, bool):
             raise TypeError(f"values must be True or False, got {values!r}")
-        dim = check_integer("dim", dim, minimum=1)
-        self.max_offset = check_integer("max_offset", max_offset, minimum=0)
-        self.std = _check_std(std)
-        rows = 2 * self.max_offset + 1
+        dim = integer("dim", dim, minimum=1)
+        self.std = number("std", std, at_least=0)
+        rows = 2 * integer("max_offset", max_offset, minimum=0) + 1
         self.key_table = nn.Parameter(torch.empty(rows, dim))
         self.value_table = nn.Parameter(torch.empty(rows, dim)) if values else None
         self.reset_parameters()
@@ -333,6 +374,8 @@ class ShawAttention(nn.Module):
             query_positions, key_positions: tensors (n_q,) and (n_k,); if None, the queries are the last of
                 the keys, so that one query and the keys so far give one row of the full pass.
         """
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            check_floating(name, x)
         tables = [None if x is None else x.to(query.dtype) for x in (self.key_table, self.value_table)]
         return shaw_attention(
             query,
@@ -347,20 +390,6 @@ class ShawAttention(nn.Module):
 
     def extra_repr(self) -> str:
         return (
-            f"dim={self.key_table.shape[1]}, max_offset={self.max_offset}, "
+            f"dim={self.key_table.shape[1]}, max_offset={self.key_table.shape[0] // 2}, "
             f"values={self.value_table is not None}"
         )
-
-
-def _check_std(std: float) -> float:
-    number = _relative.as_number("std", std)
-    if not (math.isfinite(number) and number >= 0):
-        raise ValueError(f"std must be finite and at least 0, got {std!r}")
-    return number
-
-
-def _check_positive(name: str, value: float) -> float:
-    number = _relative.as_number(name, value)
-    if not (math.isfinite(number) and number > 0):
-        raise ValueError(f"{name} must be finite and above 0, got {value!r}")
-    return number

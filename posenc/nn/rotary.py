@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import torch
 from array_api_compat import torch as xp
 from torch import Tensor
 
 from posenc import _rotation
-from posenc._arrays import Array, check_integer
+from posenc._arrays import Array
+from posenc._checks import check_even_dim, check_finite, integer, number
 from posenc._rotation import Layout
-from posenc.nn._inputs import check_floating, check_offset
-from posenc.nn._table import FixedTable, wide
+from posenc.nn._inputs import check_floating, check_offset, check_reach
+from posenc.nn._table import FixedTable, check_has_numbers, trainable_with, wide
 
 __all__ = ["Rotary"]
 
@@ -23,24 +27,28 @@ class Rotary(FixedTable):
 
     The table is float32, made from float64 angles; it is not trained, not saved and not cast. After
     `.to(torch.bfloat16)` queries and keys are still turned in float32 and rounded once to their dtype.
-    float64 input is turned in float64.
+    float64 input is turned in float64. The table comes along with `.to(device)`; where a loader brought the
+    parameters to a GPU in another way, each pass copies its rows there. What it is made from cannot be set
+    afterwards.
 
     Args:
         dim: width of a query, even and at least 2.
         max_len: number of positions in the table. A longer input is an error, never a wrong rotation.
         base, layout, rotary_dim, frequencies, scale: as in `posenc.rotate`. Frequencies may come from
-            `posenc.yarn_frequencies` and the like, with its attention factor as scale.
+            `posenc.yarn_frequencies` and the like, with its attention factor as scale. They are radians a
+            position: if all are 2π or more they are refused, for so are wavelengths.
 
     Shapes:
         q: (batch, heads, seq, dim), or any (..., seq, dim). k: the same but for the number of heads, which
-        may be smaller (grouped queries) unless each head has frequencies of its own.
+        may be smaller (grouped queries) unless each head has frequencies of its own. Both come back in their
+        own dtypes; if one is float64, both must be.
 
     A (batch, seq, heads, dim) input cannot be told from (batch, heads, seq, dim) by its shape: it would be
     turned by the number of its head. Transpose it first.
 
     Raises:
-        TypeError, ValueError: as in `posenc.rotate`; max_len below 1; q or k of another width, of different
-            lengths, or reaching beyond max_len.
+        TypeError, ValueError: as in `posenc.rotate`; max_len below 1; frequencies that are wavelengths; q or
+            k of another width, of different lengths, or reaching beyond max_len.
 
     >>> rotary = Rotary(4, max_len=100)
     >>> q, k = rotary(torch.ones(1, 2, 8, 4), torch.ones(1, 1, 8, 4))
@@ -53,8 +61,8 @@ class Rotary(FixedTable):
     Source: Su et al., RoFormer (2021), section 3. https://arxiv.org/abs/2104.09864
     """
 
-    table: Tensor
     frequencies: Tensor
+    _fixed = ("dim", "max_len", "rotary_dim", "layout", "scale", "frequencies", "heads")
 
     def __init__(
         self,
@@ -68,16 +76,27 @@ class Rotary(FixedTable):
         scale: float = 1.0,
     ) -> None:
         super().__init__()
-        self.dim = check_integer("dim", dim, minimum=2)
-        self.max_len = check_integer("max_len", max_len, minimum=1)
-        self.rotary_dim = _rotation.check_rotary_dim(rotary_dim, self.dim)
+        self.dim = integer("dim", dim, minimum=2)
+        self.max_len = integer("max_len", max_len, minimum=1)
+        self.rotary_dim = (
+            check_even_dim(dim) if rotary_dim is None else _rotation.check_rotary_dim(rotary_dim, self.dim)
+        )
         self.layout = _rotation.check_layout(layout)
-        self.scale = _rotation.check_real("scale", scale)
-        freqs = _rotation.check_frequencies(frequencies, base, self.rotary_dim)
-        # Not a buffer: float64 whatever is done to the module, even for a device that has no float64.
-        self.frequencies = freqs.detach().cpu() if isinstance(freqs, Tensor) else torch.from_numpy(freqs)
-        self.heads = len(self.frequencies) if self.frequencies.ndim == 2 else None
-        self._register_table()
+        self.scale = number("scale", scale)
+        check_has_numbers("frequencies", frequencies)
+        omega = _rotation.check_frequencies(frequencies, base, self.rotary_dim)
+        omega = omega.detach().cpu().numpy() if isinstance(omega, Tensor) else omega
+        # A hair less, for the first wavelength is 2π but for its rounding.
+        if (abs(omega) >= 2 * math.pi * (1 - 1e-6)).all():
+            raise ValueError(
+                "frequencies must be in radians a position, some of them below 2π, got "
+                f"{abs(omega).min():g} as the least: pass 2π / frequencies, if these are wavelengths"
+            )
+        # float64 whatever is done to the module, even for a device that has no float64.
+        self.frequencies = trainable_with(omega)
+        self.heads = len(omega) if omega.ndim == 2 else None
+        angles = np.arange(self.max_len)[:, None] * (omega[:, None, :] if self.heads else omega)
+        self._keep(_rotation.codes(angles, np.float32, self.layout, self.scale, np))
 
     def forward(
         self, q: Tensor, k: Tensor, *, offset: int = 0, positions: Tensor | None = None
@@ -87,8 +106,9 @@ class Rotary(FixedTable):
         Args:
             q: (batch, heads, seq, dim), floating.
             k: (batch, key heads, seq, dim): the keys of the same tokens. Keys in a cache are turned already.
-            offset: position of the first token. One token at a time with a growing offset gives, bit for bit,
-                what one pass over the whole sequence gives.
+            offset: position of the first token. One token at a time with a growing offset gives what one
+                pass over the whole sequence gives, to one rounding: how torch rounds a product may depend on
+                where in memory it falls.
             positions: explicit positions instead, integer or real, shape (seq,) or (batch, seq); computed by
                 the formula, so not limited by max_len.
         """
@@ -96,8 +116,11 @@ class Rotary(FixedTable):
         self._check(k, "k")
         if k.shape[-2] != q.shape[-2]:
             raise ValueError(f"k must have as many tokens as q, {q.shape[-2]}, got {k.shape[-2]}")
-        code = self._codes(q, offset, positions)
-        if torch.compiler.is_compiling():
+        if k.dtype != q.dtype and torch.float64 in (k.dtype, q.dtype):
+            raise TypeError(f"k must be float64 if q is, and only then, got {k.dtype} with q of {q.dtype}")
+        code = self._codes(q, k, offset, positions)
+        # A lone pair without rows has no view as a complex number.
+        if torch.compiler.is_compiling() or not (q.numel() and k.numel()):
             return _rotation.turn_real(q, code, self.layout, xp), _rotation.turn_real(
                 k, code, self.layout, xp
             )
@@ -122,20 +145,17 @@ class Rotary(FixedTable):
                 f"{self.heads} heads, got {tuple(x.shape)}"
             )
 
-    def _codes(self, q: Tensor, offset: int, positions: Tensor | None) -> Tensor:
+    def _codes(self, q: Tensor, k: Tensor, offset: int, positions: Tensor | None) -> Tensor:
         """Cosines and sines of the tokens of q."""
         seq = q.shape[-2]
         if positions is not None:
-            return self._compute(_check_positions(positions, q, offset), wide(q))
+            return self._compute(_check_positions(positions, q, k, offset), wide(q))
         check_offset(offset)
-        if offset < 0 or offset + seq > self.max_len:
-            raise ValueError(
-                f"positions {offset}..{offset + seq - 1} must lie in 0..{self.max_len - 1}: "
-                f"make the layer with a larger max_len, got max_len={self.max_len}"
-            )
+        check_reach(offset, seq, self.max_len)
         if q.dtype == torch.float64:
             return self._compute(torch.arange(offset, offset + seq, device=q.device), q.dtype)
-        return self.table.narrow(-2, offset, seq)
+        rows = self.table.narrow(-2, offset, seq)
+        return rows if rows.device == q.device else rows.to(q.device)
 
     def _compute(self, t: Tensor, dtype: torch.dtype) -> Tensor:
         """The formula: float64 angles, rounded once."""
@@ -144,22 +164,27 @@ class Rotary(FixedTable):
             omega = omega[:, None, :]
         return _rotation.codes(t.double()[..., None] * omega, dtype, self.layout, self.scale, xp)
 
-    def _make_table(self) -> Tensor:
-        return self._compute(torch.arange(self.max_len), torch.float32)
 
-
-def _check_positions(positions: Tensor, q: Tensor, offset: int) -> Tensor:
-    """Positions with an axis for the heads, when there is one for each sentence of the batch."""
+def _check_positions(positions: Tensor, q: Tensor, k: Tensor, offset: int) -> Tensor:
+    """Positions with an axis for the heads when there is one for each sentence of the batch."""
     if offset != 0:
         raise ValueError(f"offset must be 0 when positions are given, got {offset}")
     if not isinstance(positions, Tensor):
         raise TypeError(f"positions must be a tensor, got {type(positions).__name__}")
-    if positions.dtype in (torch.float16, torch.bfloat16, torch.bool) or positions.is_complex():
-        raise TypeError(f"positions must be integers, float32 or float64, got {positions.dtype}")
+    dtype = positions.dtype
+    if dtype in (torch.float32, torch.float64):
+        check_finite("positions", positions, xp)
+    elif dtype.is_floating_point or dtype.is_complex or dtype == torch.bool:
+        raise TypeError(f"positions must be integers, float32 or float64, got {dtype}")
     seq = q.shape[-2]
     if positions.shape == (seq,):
         return positions
     if q.ndim == 4 and positions.shape == (q.shape[0], seq):
+        if k.shape[:-3] != q.shape[:-3]:
+            raise ValueError(
+                f"k must have the batch of q, {q.shape[0]}, where each sentence has its positions, "
+                f"got {tuple(k.shape)}"
+            )
         return positions[:, None, :]
     also = f" or ({q.shape[0]}, {seq})" if q.ndim == 4 else ""
     raise ValueError(f"positions must have shape ({seq},){also}, got {tuple(positions.shape)}")

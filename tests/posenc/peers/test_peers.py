@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from pathlib import Path
 from typing import Any
 
 import missing
@@ -32,7 +33,7 @@ from posenc import (
 )
 from posenc.attention import attention
 from posenc.masks import check_padding, masked_mean, positions_from_mask
-from posenc.nn import AlibiAttention, AlibiBias, Rotary, T5Bias
+from posenc.nn import AlibiAttention, AlibiBias, LearnedEncoding, Rotary, SinusoidalEncoding, T5Bias
 
 
 def peer(name: str) -> Any:
@@ -370,6 +371,56 @@ def test_t5_adds_its_bias_to_scores_that_are_not_scaled() -> None:
     close(theirs.o(output.transpose(1, 2).flatten(-2)), expected)
 
 
+# --- A model of transformers that holds our layers --------------------------------------------------------
+
+
+def model_of_transformers() -> torch.nn.Module:
+    """A PreTrainedModel with tables that are fixed and tables that are trained."""
+
+    class Config(transformers.PretrainedConfig):  # type: ignore[misc, name-defined, unused-ignore]
+        model_type = "posenc-test"
+
+    class Model(transformers.PreTrainedModel):  # type: ignore[misc, name-defined, unused-ignore]
+        config_class = Config
+
+        def __init__(self, config: Any) -> None:
+            super().__init__(config)
+            self.mix = torch.nn.Linear(8, 8)
+            self.places, self.rows = (
+                SinusoidalEncoding(8, 50, dropout=0.0),
+                LearnedEncoding(8, 50, dropout=0.0),
+            )
+            self.rotary, self.halves = Rotary(8, 50), Rotary(8, 50, layout="half")
+            self.bias, self.t5, self.attention = AlibiBias(2), T5Bias(2), AlibiAttention(2)
+            self.post_init()
+
+        def _init_weights(self, module: torch.nn.Module) -> None:
+            pass
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = self.rows(self.places(self.mix(x).flatten(0, 1))).view_as(x)
+            q, k = self.halves(*self.rotary(x, x))
+            length = x.shape[-2]
+            return self.attention(q, k, x) + (self.bias(length).exp() + self.t5(length)).to(x.dtype) @ x
+
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        return Model(Config()).eval()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_from_pretrained_spoils_no_table(dtype: torch.dtype, tmp_path: Path) -> None:
+    """It makes the model on meta, and fills what the checkpoint does not hold with what is in memory."""
+    model: Any = model_of_transformers()
+    model.save_pretrained(tmp_path)
+    held = [torch.full((60_000,), 7.0) for _ in range(20)]
+    del held  # so that there is something in memory
+    other = type(model).from_pretrained(tmp_path, dtype=dtype)
+    x = torch.randn(2, 2, 9, 8, generator=torch.Generator().manual_seed(0)).to(dtype)
+    assert torch.equal(other(x), model.to(dtype)(x))
+    assert other.bias(4).device.type == "cpu"
+
+
 # --- ALiBi --------------------------------------------------------------------------------------------------
 
 
@@ -398,7 +449,7 @@ def test_x_transformers_is_symmetric(heads: int) -> None:
     close(ours(50), theirs(50, 50))
     close(ours(3, 40), package.AlibiPositionalBias(heads)(3, 40))
     t = torch.tensor([[0, 1, 2], [7, 8, 10]])
-    close(ours(t), theirs.forward_custom_pos(t))
+    close(ours(query_positions=t), theirs.forward_custom_pos(t))
 
 
 def test_attention_of_bloom() -> None:
