@@ -8,7 +8,7 @@ from posenc.plot._style import BLUE, GREY, WIDTH, Lang, check_lang, new_figure, 
 
 __all__ = ["position_entries"]
 
-# Each step from token ids to the output of attention, the shape that leaves it, and whether a position enters.
+# From token ids to the output of attention: each step, the shape that leaves it, whether a position enters.
 STEPS = (
     ("token ids", "(batch, seq)", False),
     ("token embedding", "(batch, seq, dim)", False),
@@ -37,8 +37,8 @@ HALF, PITCH, LEFT, RIGHT = 11, 47, 22, 172
 def position_entries(*, ax: Axes | None = None, lang: Lang = "en") -> Axes:
     """The steps from token ids to the output of attention, and the four at which a position can enter.
 
-    The shape of what is passed on stands beside every arrow. A step that is there for the position alone has a
-    dashed frame and an arrow from the right, with the shape of what enters.
+    The shape of what is passed on stands beside every arrow. A step that is there for the position alone has
+    a dashed frame and an arrow from the right, with the shape of what enters.
 
     Args:
         ax: axes to draw into; a new figure if None.
