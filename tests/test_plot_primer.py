@@ -45,7 +45,7 @@ def test_shapes_are_those_of_a_run() -> None:
 def test_four_steps_are_there_for_the_position_alone() -> None:
     ax = plot.position_entries()
     dashed = [line for line in ax.get_lines() if line.get_linestyle() == "--"]
-    heights = [np.mean(line.get_ydata()[:4]) for line in dashed]  # type: ignore[index]
+    heights = [np.asarray(line.get_ydata())[:4].mean() for line in dashed]
     said = [(text.get_position()[1], text.get_text()) for text in ax.texts if text.get_text()]
     within = [[words for height, words in said if height == pytest.approx(y)] for y in heights]
     assert [names[0] for names in within] == ["add a code", "turn q and k", "add a bias", "hide keys"]
