@@ -77,7 +77,7 @@ def position_entries(*, ax: Axes | None = None, lang: Lang = "en") -> Axes:
     for first, last, name in ((0, ONCE, "once"), (ONCE, len(STEPS), "in every layer")):
         top, bottom = PITCH * first + 1, PITCH * last - PITCH + 2 * HALF + 1
         ax.plot([LEFT - 8, LEFT - 8], [top, bottom], color=GREY, linewidth=3)
-        ax.text(
-            LEFT - 12, (top + bottom) / 2, word(name, lang), rotation=90, ha="right", va="center", fontsize=10
-        )
+        # Latin words lie on their side, Chinese ones stand.
+        words, turn = (word(name, lang), 90) if lang == "en" else ("\n".join(word(name, lang)), 0)
+        ax.text(LEFT - 12, (top + bottom) / 2, words, rotation=turn, ha="right", va="center", fontsize=10)
     return ax
