@@ -65,6 +65,7 @@ PICTURES: dict[str, Callable[[Lang], object]] = {
     "output_mask_bars": lambda lang: plot.output_mask_bars({"a": (0.6, 0.0), "b": (1.5, 1.4)}, lang=lang),
     "padding_sides": lambda lang: plot.padding_sides([5, 2, 3], lang=lang),
     "period_comb": lambda lang: plot.period_comb(12, 50, lang=lang),
+    "position_entries": lambda lang: plot.position_entries(lang=lang),
     "rbf_bumps": lambda lang: plot.rbf_bumps(13, np.arange(-6, 20, 2), 2, lang=lang),
     "read_back_curves": lambda lang: plot.read_back_curves(
         [4, 8, 16], {f"reader {k}": [0.1 * k, 0.2 * k, 0.25 * k] for k in range(1, 5)}, lang=lang

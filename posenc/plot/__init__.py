@@ -28,6 +28,7 @@ from posenc.plot.offsets import (
     toeplitz_maps,
 )
 from posenc.plot.order import loss_curves, order_blindness
+from posenc.plot.primer import position_entries
 from posenc.plot.relative import bias_curves, bucket_staircase
 from posenc.plot.rotary import (
     frequency_ratios,
@@ -74,6 +75,7 @@ __all__ = [
     "output_mask_bars",
     "padding_sides",
     "period_comb",
+    "position_entries",
     "rbf_bumps",
     "read_back_curves",
     "rotating_pairs",
