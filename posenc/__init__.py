@@ -1,28 +1,96 @@
 """posenc: every positional encoding of the Transformer, as small functions.
 
-Formulas live here and need an array library only. Layers are in `posenc.nn` (torch), pictures in
-`posenc.plot` (matplotlib), the small trainings that the book quotes in `posenc.experiments`.
-The function `attention` is in the module of its name: `from posenc.attention import attention`.
+Formulas need an array library only, and work on arrays of NumPy, torch and others. What most callers want is
+here by name; the rest is in the module of its chapter, such as `posenc.shift` or `posenc.rotary`. Layers are
+in `posenc.nn` (torch), pictures in `posenc.plot` (matplotlib), the small trainings that the book quotes in
+`posenc.experiments`: those three are imported by whoever needs them.
 """
 
-from importlib import import_module
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from posenc.addition import add_positions, concat_positions
+from posenc.alibi import alibi_bias, alibi_slopes
+from posenc.attention import dot_product_attention
+from posenc.learned import interpolate_table, learned_encoding
+from posenc.locality import rbf_encoding
+from posenc.masks import (
+    apply_output_mask,
+    causal_mask,
+    check_padding,
+    combine_masks,
+    document_mask,
+    document_positions,
+    key_padding_mask,
+    masked_loss,
+    masked_mean,
+    multihead_mask,
+    pack_sequences,
+    pad_batch,
+    positions_from_mask,
+    safe_mask,
+    sdpa_mask,
+)
+from posenc.naive import integer_encoding, one_hot_encoding
+from posenc.relative import fire_bias, kerple_bias, relative_bias, shaw_attention, t5_bias, t5_bucket
+from posenc.rotary import (
+    apply_rotary,
+    apply_rotary_axes,
+    half_to_interleaved,
+    interleaved_to_half,
+    linear_frequencies,
+    llama3_frequencies,
+    mrope_coordinates,
+    ntk_frequencies,
+    rotary_matrix,
+    yarn_attention_factor,
+    yarn_frequencies,
+)
+from posenc.shift import shift_matrix
+from posenc.sinusoidal import sinusoidal_encoding, sinusoidal_frequencies, sinusoidal_wavelengths
 
-if TYPE_CHECKING:
-    from posenc._public import *  # noqa: F403
-
-
-def __getattr__(name: str) -> Any:
-    """A module of the package, or what `posenc._public` holds: imported at the first question for it."""
-    if name == "__all__" or not name.startswith("_"):
-        if find_spec(f"posenc.{name}") is not None:
-            return import_module(f"posenc.{name}")
-        public = import_module("posenc._public")
-        if hasattr(public, name):
-            return getattr(public, name)
-    raise AttributeError(f"module 'posenc' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__getattr__("__all__"), "experiments", "nn", "plot"})
+__all__ = [
+    "add_positions",
+    "alibi_bias",
+    "alibi_slopes",
+    "apply_output_mask",
+    "apply_rotary",
+    "apply_rotary_axes",
+    "causal_mask",
+    "check_padding",
+    "combine_masks",
+    "concat_positions",
+    "document_mask",
+    "document_positions",
+    "dot_product_attention",
+    "fire_bias",
+    "half_to_interleaved",
+    "integer_encoding",
+    "interleaved_to_half",
+    "interpolate_table",
+    "kerple_bias",
+    "key_padding_mask",
+    "learned_encoding",
+    "linear_frequencies",
+    "llama3_frequencies",
+    "masked_loss",
+    "masked_mean",
+    "mrope_coordinates",
+    "multihead_mask",
+    "ntk_frequencies",
+    "one_hot_encoding",
+    "pack_sequences",
+    "pad_batch",
+    "positions_from_mask",
+    "rbf_encoding",
+    "relative_bias",
+    "rotary_matrix",
+    "safe_mask",
+    "sdpa_mask",
+    "shaw_attention",
+    "shift_matrix",
+    "sinusoidal_encoding",
+    "sinusoidal_frequencies",
+    "sinusoidal_wavelengths",
+    "t5_bias",
+    "t5_bucket",
+    "yarn_attention_factor",
+    "yarn_frequencies",
+]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc._arrays import Array, DType, Namespace, is_array, is_concrete, is_traced, namespace
+from posenc._arrays import Array, DType, Namespace, is_array, is_concrete, is_traced, namespace, to_device_of
 
 # --- Numbers
 
@@ -174,3 +174,33 @@ def as_numbers(name: str, values: Any) -> tuple[Namespace, Array]:
     if real:
         check_finite(name, result, xp)
     return xp, result
+
+
+def of_library(name: str, array: Array, x: Array, xp: Namespace) -> Array:
+    """A NumPy array, which may come with any x, or an array of the library of x."""
+    if isinstance(array, np.ndarray):
+        return to_device_of(array, x, xp)
+    if namespace(array) is not xp:
+        raise TypeError(f"{name} must be of NumPy or of the library of x, got {type(array).__name__}")
+    return array
+
+
+def positions_of(positions: Any, x: Array, xp: Namespace) -> Array:
+    """Positions in float64 for the rows of x, or for one vector x, in its library and on its device."""
+    if not x.shape[:-1] and is_length(positions):
+        raise TypeError(
+            f"positions must be an array for a single vector x: [{positions}] turns it to one position, "
+            f"np.arange({positions}) to the first {positions}; got the integer {positions!r}"
+        )
+    _, t = as_positions(positions)
+    shape, rows = tuple(t.shape), tuple(x.shape[:-1])
+    # One axis is seq and nothing else: a lone position must not spread over all rows.
+    fits = (
+        not rows
+        or shape == rows[-1:]
+        or (len(shape) == len(rows) > 1 and all(a in (1, b) for a, b in zip(shape, rows, strict=True)))
+    )
+    if not fits:
+        many = f" or {len(rows)} axes that are 1 or those of {rows}" if len(rows) > 1 else ""
+        raise ValueError(f"positions must have shape {rows[-1:]}{many} for x {tuple(x.shape)}, got {shape}")
+    return of_library("positions", t, x, xp)

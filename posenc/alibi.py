@@ -14,26 +14,37 @@ from typing import overload
 
 import numpy as np
 
-from posenc._alibi import check_range, check_slopes, column_count, make_bias, widen
-from posenc._arrays import Array, ArrayT, DType, Namespace, namespace, to_device_of
-from posenc._checks import check_float_dtype, floating, integer, number
-from posenc._rotation import positions_of
+from posenc._arrays import Array, ArrayT, DType, Namespace, is_array, namespace, to_device_of
+from posenc._checks import (
+    check_finite,
+    check_float_dtype,
+    check_values,
+    floating,
+    integer,
+    number,
+    positions_of,
+)
+from posenc.relative.offsets import spread
 
 __all__ = ["add_alibi_columns", "alibi_bias", "alibi_slopes"]
 
 
 @overload
-def alibi_slopes(heads: int, *, like: np.ndarray | None = ...) -> np.ndarray: ...
+def alibi_slopes(num_heads: int, *, like: np.ndarray | None = ...) -> np.ndarray: ...
+
+
 @overload
-def alibi_slopes(heads: int, *, like: ArrayT) -> ArrayT: ...
-def alibi_slopes(heads: int, *, like: Array | None = None) -> Array:
+def alibi_slopes(num_heads: int, *, like: ArrayT) -> ArrayT: ...
+
+
+def alibi_slopes(num_heads: int, *, like: Array | None = None) -> Array:
     """The published slope of each head.
 
     m_h = 2^(−8h/H) for h = 1..H, if H is a power of two. Otherwise those of the power of two below H, then
     the 1st, 3rd, 5th, ... slope of twice as many heads, as many as are missing.
 
     Args:
-        heads: H, number of heads, at least 1. Of the whole model: a part of them that a device holds has its
+        num_heads: H, number of heads, at least 1. Of the whole model: a part of them that a device holds has its
             part of these slopes.
         like: an array whose library and device the slopes get, such as the queries; NumPy if None.
 
@@ -48,10 +59,10 @@ def alibi_slopes(heads: int, *, like: Array | None = None) -> Array:
     Source: Press et al. (2022), section 3; the rule for other numbers of heads is in the code that they
     published. https://github.com/ofirpress/attention_with_linear_biases
     """
-    heads = integer("heads", heads, minimum=1)
-    below = 1 << (heads.bit_length() - 1)
+    num_heads = integer("num_heads", num_heads, minimum=1)
+    below = 1 << (num_heads.bit_length() - 1)
     exponents = [8 * h / below for h in range(1, below + 1)]
-    exponents += [4 * h / below for h in range(1, 2 * (heads - below), 2)]
+    exponents += [4 * h / below for h in range(1, 2 * (num_heads - below), 2)]
     slopes = np.exp2(-np.asarray(exponents))
     return slopes if like is None else to_device_of(slopes, like, namespace(like=like))
 
@@ -68,14 +79,14 @@ def alibi_bias(
 
     B(t, u) = −m_h · (t − u) for u ≤ t, −inf for u > t. With causal=False: −m_h · |t − u| for all keys.
 
-    As a bias of `posenc.attention.attention`, or attn_mask of
+    As a bias of `posenc.dot_product_attention`, or attn_mask of
     torch.nn.functional.scaled_dot_product_attention, it is the causal mask as well.
 
     The symmetric form, causal=False, cannot see the direction: attention with it treats a sentence and its
     reversal alike. An encoder needs something else that tells left from right.
 
     Args:
-        slopes: m, at least 0: an array (heads,), such as alibi_slopes(heads), or a number for one head. A
+        slopes: m, at least 0: an array (heads,), such as alibi_slopes(num_heads), or a number for one head. A
             NumPy array goes along with positions of any library. Not an integer, which would be a number of
             heads: 1.0 for the slope of 1.
         query_positions: how many queries; they are the last of the keys, so alibi_bias(slopes, 1, t + 1) is
@@ -152,13 +163,13 @@ def add_alibi_columns(
         ValueError: a number that the dtype cannot hold, such as a position beyond c ± 65504 in float16.
 
     >>> from posenc import causal_mask
-    >>> from posenc.attention import attention
+    >>> from posenc.attention import dot_product_attention
     >>> q, k, v = np.random.default_rng(0).normal(size=(3, 5, 4))
     >>> wide_q, wide_k = add_alibi_columns(q, k, 0.5)
     >>> wide_q.shape, wide_k[:, 4]
     ((5, 5), array([0., 1., 2., 3., 4.]))
-    >>> output, _ = attention(wide_q, wide_k, v, mask=causal_mask(5), scale=4**-0.5)
-    >>> expected, _ = attention(q, k, v, bias=alibi_bias(0.5, 5))
+    >>> output, _ = dot_product_attention(wide_q, wide_k, v, mask=causal_mask(5), scale=4**-0.5)
+    >>> expected, _ = dot_product_attention(q, k, v, bias=alibi_bias(0.5, 5))
     >>> bool(abs(output - expected).max() < 1e-12)
     True
 
@@ -194,3 +205,94 @@ def _check_pair(query: Array, key: Array) -> Namespace:
             f"key must have the width of query, at least 1: got {key.shape[-1]} and {query.shape[-1]}"
         )
     return xp
+
+
+def make_bias(
+    m: Array,
+    query_positions: int | Array,
+    key_positions: int | Array | None,
+    causal: bool,
+    dtype: DType,
+    xp: Namespace,
+) -> Array:
+    """`alibi_bias` for slopes (heads,) or (), in `dtype`."""
+    wide = xp.astype(m, xp.float64)
+
+    def values(k: Array) -> Array:
+        offset = xp.astype(k, xp.float64)[..., None]
+        if not causal:
+            return xp.astype(0 - wide * xp.abs(offset), dtype)  # 0 − x: no −0.0 on the diagonal
+        never = xp.asarray(-math.inf, dtype=dtype, device=offset.device)
+        return xp.where(offset > 0, never, xp.astype(wide * offset, dtype))
+
+    bias = spread(values, query_positions, key_positions, wide, xp)
+    return bias[..., 0, :, :] if m.ndim == 0 else bias
+
+
+def widen(query: Array, key: Array, m: Array, u: Array, width: int, xp: Namespace) -> tuple[Array, Array]:
+    """`add_alibi_columns` for slopes over scale and positions from the centre, both in float64."""
+    pieces = _pieces(query.dtype, xp)
+    slopes, places = (_split(x, query.dtype, pieces, xp) for x in (m, u))
+    # The product of two small pieces is below what float32 can tell.
+    pairs = [(i, j) for i in range(pieces) for j in range(pieces - i)]
+    return (
+        _append(query, xp.stack([slopes[i] for i, _ in pairs], axis=-1)[..., None, :], width, xp),
+        _append(key, xp.stack([places[j] for _, j in pairs], axis=-1), width, xp),
+    )
+
+
+def _pieces(dtype: DType, xp: Namespace) -> int:
+    """How many numbers in `dtype` it takes to say what one in float32 says, with its 24 bits."""
+    return math.ceil(24 / (1 - math.log2(xp.finfo(dtype).eps)))
+
+
+def column_count(dtype: DType, xp: Namespace) -> int:
+    pieces = _pieces(dtype, xp)
+    return pieces * (pieces + 1) // 2
+
+
+def _split(x: Array, dtype: DType, pieces: int, xp: Namespace) -> list[Array]:
+    """float64 numbers as a sum of numbers in `dtype`, each of them what those before have left over."""
+    found = []
+    for _ in range(pieces):
+        found.append(xp.astype(x, dtype))
+        x = x - xp.astype(found[-1], xp.float64)
+    return found
+
+
+def _append(x: Array, columns: Array, width: int, xp: Namespace) -> Array:
+    """x with the columns, (..., c) that fit its axes, and zeros up to `width`."""
+    missing = width - x.shape[-1] - columns.shape[-1]
+    shape, device = (*columns.shape[:-1], missing), x.device
+    added = xp.concat([columns, xp.zeros(shape, dtype=x.dtype, device=device)], axis=-1)
+    return xp.concat([x, xp.broadcast_to(added, (*x.shape[:-1], added.shape[-1]))], axis=-1)
+
+
+def check_slopes(slopes: float | Array, *others: int | Array | None) -> tuple[Namespace, Array]:
+    """Slopes as a floating array (heads,) or (), of the library and device of the first array of `others`."""
+    if isinstance(slopes, int | np.integer):
+        raise TypeError(
+            f"slopes must be a float or a floating array, got the integer {slopes!r}: a slope is "
+            f"{float(slopes)!r}, the slopes of {slopes!r} heads are alibi_slopes({slopes!r})"
+        )
+    given = is_array(slopes)
+    m: Array = slopes if given else np.asarray(number("slopes", slopes))
+    xp = floating(slopes=m)
+    if m.ndim > 1:
+        raise ValueError(f"slopes must be a number or have shape (heads,), got {tuple(m.shape)}")
+    check_finite("slopes", m, xp)
+    check_values("slopes", m, lambda m: m >= 0, "at least 0: a key costs more the further it is", xp)
+    like = next((other for other in others if is_array(other)), None)
+    if like is None or namespace(like) is xp:
+        return xp, m
+    if xp is not np:
+        raise TypeError(
+            f"slopes must be of NumPy, or of the library of the other arrays, got {type(slopes).__name__} "
+            f"with {type(like).__name__}"
+        )
+    return namespace(like), to_device_of(m, like, namespace(like))
+
+
+def check_range(what: str, x: Array, dtype: DType, xp: Namespace) -> None:
+    most = float(xp.finfo(dtype).max)
+    check_values(what, x, lambda x: xp.abs(x) <= most, f"within ±{most:g}, the largest {dtype}", xp)

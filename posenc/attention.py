@@ -7,10 +7,10 @@ from numbers import Real
 
 from posenc._arrays import Array, Namespace, namespace
 
-__all__ = ["attention"]
+__all__ = ["dot_product_attention"]
 
 
-def attention(
+def dot_product_attention(
     query: Array,
     key: Array,
     value: Array,
@@ -56,7 +56,7 @@ def attention(
 
     >>> import numpy as np
     >>> x = np.eye(2)
-    >>> output, weights = attention(x, x, x)
+    >>> output, weights = dot_product_attention(x, x, x)
     >>> weights.round(3)
     array([[0.67, 0.33],
            [0.33, 0.67]])

@@ -12,18 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from posenc._checks import check_even_dim, integer
-from posenc.attention import attention
+from posenc.attention import dot_product_attention
 from posenc.masks import causal_mask
 from posenc.sinusoidal import sinusoidal_encoding
-
-__all__ = [
-    "OrderResult",
-    "ProbeResult",
-    "TrainingSteps",
-    "probe_sum",
-    "train_order_task",
-    "train_steps",
-]
 
 
 @dataclass(frozen=True)
@@ -129,7 +120,9 @@ class _OrderModel(nn.Module):
         if self.encoding is not None:
             x = self.encoding(x)
         y = self.norm(x)
-        mixed, _ = attention(self.query(y), self.key(y), self.value(y), bias=self.bias, mask=self.mask)
+        mixed, _ = dot_product_attention(
+            self.query(y), self.key(y), self.value(y), bias=self.bias, mask=self.mask
+        )
         x = x + mixed
         x = x + self.feed_forward(x)
         return self.read(x.mean(dim=-2)).squeeze(-1)

@@ -25,7 +25,6 @@ __all__ = [
     "total_variation",
 ]
 
-
 # --- The code of Gaussian bumps
 
 

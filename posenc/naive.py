@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from posenc._arrays import Array, DType, Namespace, namespace, torch_namespace
 from posenc._checks import as_positions, check_float_dtype, integer, is_length
-from posenc.offsets import positional_scores
+from posenc.shift import positional_scores
 
 __all__ = ["argmax_positions", "integer_encoding", "one_hot_encoding"]
 

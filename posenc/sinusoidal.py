@@ -26,13 +26,13 @@ from posenc._checks import (
 __all__ = [
     "code_distance",
     "decode_position",
-    "frequencies",
     "sinusoidal_encoding",
-    "wavelengths",
+    "sinusoidal_frequencies",
+    "sinusoidal_wavelengths",
 ]
 
 
-def frequencies(dim: int, base: float = 10000.0) -> np.ndarray:
+def sinusoidal_frequencies(dim: int, base: float = 10000.0) -> np.ndarray:
     """Angular frequency of each sine-cosine pair, in radians per position.
 
     ω_i = base^(−2i/dim) for i = 0, ..., dim/2 − 1.
@@ -44,7 +44,7 @@ def frequencies(dim: int, base: float = 10000.0) -> np.ndarray:
     Returns:
         float64 NumPy array of shape (dim/2,), falling geometrically from 1.
 
-    >>> frequencies(4)
+    >>> sinusoidal_frequencies(4)
     array([1.  , 0.01])
 
     Source: Vaswani et al. (2017), section 3.5.
@@ -54,7 +54,7 @@ def frequencies(dim: int, base: float = 10000.0) -> np.ndarray:
     return check_base(base) ** (-np.arange(0, dim, 2, dtype=np.float64) / dim)
 
 
-def wavelengths(dim: int, base: float = 10000.0) -> np.ndarray:
+def sinusoidal_wavelengths(dim: int, base: float = 10000.0) -> np.ndarray:
     """Wavelength of each sine-cosine pair, in positions: after so many steps the pair repeats.
 
     λ_i = 2π / ω_i = 2π · base^(2i/dim). The first is 2π; the last stays below 2π · base.
@@ -66,12 +66,12 @@ def wavelengths(dim: int, base: float = 10000.0) -> np.ndarray:
     Returns:
         float64 NumPy array of shape (dim/2,), rising geometrically.
 
-    >>> wavelengths(8).round(3).tolist()
+    >>> sinusoidal_wavelengths(8).round(3).tolist()
     [6.283, 62.832, 628.319, 6283.185]
 
     Source: Vaswani et al. (2017), section 3.5.
     """
-    return 2 * math.pi / frequencies(dim, base)
+    return 2 * math.pi / sinusoidal_frequencies(dim, base)
 
 
 @overload
@@ -117,7 +117,7 @@ def sinusoidal_encoding(
 
     Source: Vaswani et al. (2017), section 3.5.
     """
-    freqs = frequencies(dim, base)
+    freqs = sinusoidal_frequencies(dim, base)
     if is_length(positions):
         xp = torch_namespace(dtype) or np
         return _table(integer("positions", positions, minimum=0), freqs, check_float_dtype(dtype, xp), xp)
@@ -185,7 +185,7 @@ def code_distance(offsets: int | Array, dim: int, *, base: float = 10000.0) -> A
     >>> code_distance([0, 1, 2], 64).round(4)
     array([0.    , 1.4718, 2.7189])
     """
-    freqs = frequencies(dim, base)
+    freqs = sinusoidal_frequencies(dim, base)
     xp, k = as_positions(offsets, "offsets")
     total = xp.zeros_like(k)
     # Pair by pair: a million offsets need a million numbers, not a million times dim/2.

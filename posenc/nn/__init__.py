@@ -3,7 +3,7 @@
 from posenc.nn.alibi import AlibiAttention, AlibiBias
 from posenc.nn.learned import LearnedEncoding
 from posenc.nn.relative import FireBias, KerpleBias, RelativeBias, ShawAttention, T5Bias
-from posenc.nn.rotary import Rotary
+from posenc.nn.rotary import RotaryEmbedding
 from posenc.nn.sinusoidal import SinusoidalEncoding
 
 __all__ = [
@@ -13,7 +13,7 @@ __all__ = [
     "KerpleBias",
     "LearnedEncoding",
     "RelativeBias",
-    "Rotary",
+    "RotaryEmbedding",
     "ShawAttention",
     "SinusoidalEncoding",
     "T5Bias",

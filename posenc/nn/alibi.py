@@ -11,10 +11,9 @@ from array_api_compat import torch as xp
 from torch import Tensor
 from torch.nn import functional
 
-from posenc import _alibi
 from posenc._arrays import Array, is_array
 from posenc._checks import integer
-from posenc.alibi import alibi_slopes
+from posenc.alibi import alibi_slopes, check_slopes, column_count, make_bias, widen
 from posenc.nn._inputs import autocast_is_on, check_floating, check_places
 from posenc.nn._table import FixedTable, check_has_numbers
 
@@ -24,17 +23,17 @@ __all__ = ["AlibiAttention", "AlibiBias"]
 class _Slopes(FixedTable):
     """A layer whose table holds the slope of each head, in float64: a bias is rounded only once."""
 
-    _fixed = ("heads",)
+    _fixed = ("num_heads",)
 
-    def __init__(self, heads: int, slopes: Array | None) -> None:
+    def __init__(self, num_heads: int, slopes: Array | None) -> None:
         super().__init__()
-        self.heads = integer("heads", heads, minimum=1)
+        self.num_heads = integer("num_heads", num_heads, minimum=1)
         if slopes is not None and not is_array(slopes):
-            raise TypeError(f"slopes must be an array of shape ({self.heads},), got {slopes!r}")
+            raise TypeError(f"slopes must be an array of shape ({self.num_heads},), got {slopes!r}")
         check_has_numbers("slopes", slopes)
-        given = alibi_slopes(self.heads) if slopes is None else _alibi.check_slopes(slopes)[1]
-        if given.shape != (self.heads,):
-            raise ValueError(f"slopes must have shape ({self.heads},), got {tuple(given.shape)}")
+        given = alibi_slopes(self.num_heads) if slopes is None else check_slopes(slopes)[1]
+        if given.shape != (self.num_heads,):
+            raise ValueError(f"slopes must have shape ({self.num_heads},), got {tuple(given.shape)}")
         # As numbers: a check of them must not make a GPU wait.
         self._numbers = [float(m) for m in given]
         self._keep(np.asarray(self._numbers))
@@ -48,12 +47,12 @@ class _Slopes(FixedTable):
 class AlibiBias(_Slopes):
     """The bias of ALiBi: minus the slope of the head times the distance, and −inf for later keys.
 
-    forward(n) = −m_h · (t − u), `posenc.alibi_bias` with `posenc.alibi_slopes(heads)`.
+    forward(n) = −m_h · (t − u), `posenc.alibi_bias` with `posenc.alibi_slopes(num_heads)`.
 
     Nothing in it is trained, saved or cast. It makes heads · n_q · n_k numbers: `AlibiAttention` needs none.
 
     Args:
-        heads: number of heads.
+        num_heads: number of heads.
         causal: whether later keys are forbidden. If not, the bias is −m_h · |t − u|, which cannot see the
             direction: a sentence and its reversal look alike.
         slopes: m_h, at least 0, shape (heads,), instead of the published ones; such as the part of
@@ -65,7 +64,7 @@ class AlibiBias(_Slopes):
     Raises:
         TypeError, ValueError: heads or slopes as in `posenc.alibi_bias`, lengths and positions likewise.
 
-    >>> bias = AlibiBias(heads=8)
+    >>> bias = AlibiBias(num_heads=8)
     >>> bias(3)[0]
     tensor([[ 0.0000,    -inf,    -inf],
             [-0.5000,  0.0000,    -inf],
@@ -76,8 +75,8 @@ class AlibiBias(_Slopes):
     Source: Press, Smith, Lewis (2022), section 3. https://arxiv.org/abs/2108.12409
     """
 
-    def __init__(self, heads: int, *, causal: bool = True, slopes: Array | None = None) -> None:
-        super().__init__(heads, slopes)
+    def __init__(self, num_heads: int, *, causal: bool = True, slopes: Array | None = None) -> None:
+        super().__init__(num_heads, slopes)
         self.causal = causal
 
     def forward(
@@ -104,10 +103,10 @@ class AlibiBias(_Slopes):
         """
         places = check_places(n_query, n_key, query_positions, key_positions)
         like = next((x for x in places if isinstance(x, Tensor)), self._where)
-        return _alibi.make_bias(self.table.to(like.device), *places, self.causal, dtype, xp)
+        return make_bias(self.table.to(like.device), *places, self.causal, dtype, xp)
 
     def extra_repr(self) -> str:
-        return f"heads={self.heads}, causal={self.causal}"
+        return f"num_heads={self.num_heads}, causal={self.causal}"
 
 
 class AlibiAttention(_Slopes):
@@ -115,7 +114,7 @@ class AlibiAttention(_Slopes):
 
     forward(q, k, v) = softmax(q kᵀ / sqrt(d) − m_h · (t − u)) v over the keys u ≤ t.
 
-    The bias goes into a few more columns of queries and keys (`posenc.add_alibi_columns`), so that memory
+    The bias goes into a few more columns of queries and keys (`posenc.alibi.add_alibi_columns`), so that memory
     grows with the length and not with its square. One query alone, as in decoding, gets its row of the bias.
     In float16 and bfloat16 the columns are split so that positions keep the precision of float32.
 
@@ -123,7 +122,7 @@ class AlibiAttention(_Slopes):
     torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True).
 
     Args:
-        heads: number of heads of the queries.
+        num_heads: number of heads of the queries.
         slopes: as in `AlibiBias`.
 
     Shapes:
@@ -136,7 +135,7 @@ class AlibiAttention(_Slopes):
         TypeError: query, key or value is not a floating tensor, they differ in dtype, or mask is not bool.
         ValueError: shapes that do not fit, or more queries than keys.
 
-    >>> attention = AlibiAttention(heads=8)
+    >>> attention = AlibiAttention(num_heads=8)
     >>> q, k, v = torch.randn(3, 2, 8, 100, 64)
     >>> full = attention(q, k, v)
     >>> step = attention(q[:, :, -1:], k, v)
@@ -146,8 +145,8 @@ class AlibiAttention(_Slopes):
     Source: Press, Smith, Lewis (2022), section 3. https://arxiv.org/abs/2108.12409
     """
 
-    def __init__(self, heads: int, *, slopes: Array | None = None) -> None:
-        super().__init__(heads, slopes)
+    def __init__(self, num_heads: int, *, slopes: Array | None = None) -> None:
+        super().__init__(num_heads, slopes)
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, *, mask: Tensor | None = None) -> Tensor:
         """Attention.
@@ -164,14 +163,14 @@ class AlibiAttention(_Slopes):
         self._check_range(query, key)
         n_query, n_key = query.shape[-2], key.shape[-2]
         options: dict[str, Any] = {"scale": 1 / math.sqrt(query.shape[-1])}
-        if key.shape[1] != self.heads:
+        if key.shape[1] != self.num_heads:
             options["enable_gqa"] = True
         if mask is not None:
             _check_mask(mask, (*query.shape[:-1], n_key))
         slopes, places = self.table.to(query.device), torch.arange(n_key, device=query.device)
         if n_query == 1:
             # Widening the whole cache for one query would cost more than the row.
-            row = _alibi.make_bias(slopes, places[-1:], places, True, query.dtype, xp)[None]
+            row = make_bias(slopes, places[-1:], places, True, query.dtype, xp)[None]
             options["attn_mask"] = row if mask is None else row.masked_fill(mask, -math.inf)
             return functional.scaled_dot_product_attention(query, key, value, **options)
         if mask is None and n_query == n_key:
@@ -184,16 +183,16 @@ class AlibiAttention(_Slopes):
         return output[..., : value.shape[-1]]
 
     def extra_repr(self) -> str:
-        return f"heads={self.heads}"
+        return f"num_heads={self.num_heads}"
 
     def _widen(
         self, query: Tensor, key: Tensor, value: Tensor, slopes: Tensor, places: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
         """All three of one width, a multiple of 8: torch has no fast kernel for anything else."""
-        needed = max(query.shape[-1] + _alibi.column_count(query.dtype, xp), value.shape[-1])
+        needed = max(query.shape[-1] + column_count(query.dtype, xp), value.shape[-1])
         width = -(-needed // 8) * 8
         u = (places - places.shape[0] // 2).double()
-        wide_query, wide_key = _alibi.widen(query, key, slopes, u, width, xp)
+        wide_query, wide_key = widen(query, key, slopes, u, width, xp)
         return wide_query, wide_key, functional.pad(value, (0, width - value.shape[-1]))
 
     def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
@@ -205,16 +204,16 @@ class AlibiAttention(_Slopes):
                 raise ValueError(
                     f"{name} must have shape (batch, heads, length, width), got {tuple(x.shape)}"
                 )
-        batch, heads, n_query, dim = query.shape
-        if heads != self.heads:
+        batch, num_heads, n_query, dim = query.shape
+        if num_heads != self.num_heads:
             raise ValueError(
-                f"query must have shape (batch, {self.heads}, n_q, d), got {tuple(query.shape)}; "
+                f"query must have shape (batch, {self.num_heads}, n_q, d), got {tuple(query.shape)}; "
                 "transpose (batch, n_q, heads, d)"
             )
         key_heads, n_key = key.shape[1:3]
-        if key.shape != (batch, key_heads, n_key, dim) or key_heads == 0 or heads % key_heads:
+        if key.shape != (batch, key_heads, n_key, dim) or key_heads == 0 or num_heads % key_heads:
             raise ValueError(
-                f"key must have shape ({batch}, key heads, n_k, {dim}), key heads dividing {heads}, "
+                f"key must have shape ({batch}, key heads, n_k, {dim}), key heads dividing {num_heads}, "
                 f"got {tuple(key.shape)}"
             )
         if value.shape[:-1] != key.shape[:-1]:

@@ -10,11 +10,11 @@ import torch
 from array_api_compat import torch as xp
 from torch import Tensor, nn
 
-from posenc import _relative
 from posenc._checks import integer, number
 from posenc.nn._inputs import autocast_is_on, check_floating, check_places
 from posenc.relative import KerpleKind, relative_bias, t5_bias, t5_bucket
-from posenc.relative_vectors import shaw_attention
+from posenc.relative.kernels import FIRE_WEIGHTS, kerple, log_distance, two_layers
+from posenc.relative.vectors import shaw_attention
 
 __all__ = ["FireBias", "KerpleBias", "RelativeBias", "ShawAttention", "T5Bias"]
 
@@ -25,7 +25,7 @@ class RelativeBias(nn.Module):
     forward(n) = weight[clip(u − t, −K, K) + K], which attention adds to its scores.
 
     Args:
-        heads: number of heads.
+        num_heads: number of heads.
         max_offset: K, at least 0.
         std: standard deviation of the normal distribution that the numbers start from.
 
@@ -35,7 +35,7 @@ class RelativeBias(nn.Module):
     Raises:
         TypeError, ValueError: as in `posenc.relative_bias`; heads, max_offset or std out of range.
 
-    >>> bias = RelativeBias(heads=2, max_offset=8)
+    >>> bias = RelativeBias(num_heads=2, max_offset=8)
     >>> bias(20).shape
     torch.Size([2, 20, 20])
     >>> torch.equal(bias(1, 20), bias(20)[:, -1:])
@@ -47,11 +47,11 @@ class RelativeBias(nn.Module):
 
     weight: nn.Parameter
 
-    def __init__(self, heads: int, max_offset: int, *, std: float = 0.02) -> None:
+    def __init__(self, num_heads: int, max_offset: int, *, std: float = 0.02) -> None:
         super().__init__()
         self.std = number("std", std, at_least=0)
         rows = 2 * integer("max_offset", max_offset, minimum=0) + 1
-        self.weight = nn.Parameter(torch.empty(rows, integer("heads", heads, minimum=1)))
+        self.weight = nn.Parameter(torch.empty(rows, integer("num_heads", num_heads, minimum=1)))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -80,7 +80,7 @@ class RelativeBias(nn.Module):
         return relative_bias(self.weight, *check_places(n_query, n_key, query_positions, key_positions))
 
     def extra_repr(self) -> str:
-        return f"heads={self.weight.shape[1]}, max_offset={self.weight.shape[0] // 2}"
+        return f"num_heads={self.weight.shape[1]}, max_offset={self.weight.shape[0] // 2}"
 
 
 class T5Bias(nn.Module):
@@ -92,7 +92,7 @@ class T5Bias(nn.Module):
     transformers saves as relative_attention_bias.weight loads. T5 does not divide its scores by sqrt(d).
 
     Args:
-        heads: number of heads.
+        num_heads: number of heads.
         num_buckets, max_distance, bidirectional: as in `posenc.t5_bucket`. An encoder is bidirectional, a
             decoder is not: a table fits either, and says something else.
         std: as in `RelativeBias`.
@@ -103,7 +103,7 @@ class T5Bias(nn.Module):
     Raises:
         TypeError, ValueError: as in `posenc.t5_bias`; heads or std out of range.
 
-    >>> bias = T5Bias(heads=12)
+    >>> bias = T5Bias(num_heads=12)
     >>> bias.weight.numel(), bias(1000).shape
     (384, torch.Size([12, 1000, 1000]))
 
@@ -114,7 +114,7 @@ class T5Bias(nn.Module):
 
     def __init__(
         self,
-        heads: int,
+        num_heads: int,
         *,
         num_buckets: int = 32,
         max_distance: int = 128,
@@ -127,7 +127,7 @@ class T5Bias(nn.Module):
         self.max_distance = max_distance
         self.bidirectional = bidirectional
         self.std = number("std", std, at_least=0)
-        self.weight = nn.Parameter(torch.empty(num_buckets, integer("heads", heads, minimum=1)))
+        self.weight = nn.Parameter(torch.empty(num_buckets, integer("num_heads", num_heads, minimum=1)))
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -152,9 +152,9 @@ class T5Bias(nn.Module):
         )
 
     def extra_repr(self) -> str:
-        buckets, heads = self.weight.shape
+        buckets, num_heads = self.weight.shape
         return (
-            f"heads={heads}, num_buckets={buckets}, max_distance={self.max_distance}, "
+            f"num_heads={num_heads}, num_buckets={buckets}, max_distance={self.max_distance}, "
             f"bidirectional={self.bidirectional}"
         )
 
@@ -168,7 +168,7 @@ class KerpleBias(nn.Module):
     "power" the logit of r2/2. They start from uniform numbers, r1 below 2 and r2 below 1.
 
     Args:
-        heads: number of heads.
+        num_heads: number of heads.
         kind: "log" or "power".
 
     Shapes:
@@ -177,7 +177,7 @@ class KerpleBias(nn.Module):
     Raises:
         TypeError, ValueError: heads or kind is not what it should be; positions as in `posenc.kerple_bias`.
 
-    >>> bias = KerpleBias(heads=12)
+    >>> bias = KerpleBias(num_heads=12)
     >>> bias(100).shape, bool((bias.r1 > 0).all())
     (torch.Size([12, 100, 100]), True)
 
@@ -187,14 +187,14 @@ class KerpleBias(nn.Module):
     raw_r1: nn.Parameter
     raw_r2: nn.Parameter
 
-    def __init__(self, heads: int, *, kind: KerpleKind = "log") -> None:
+    def __init__(self, num_heads: int, *, kind: KerpleKind = "log") -> None:
         super().__init__()
         if kind not in get_args(KerpleKind):
             raise ValueError(f'kind must be "log" or "power", got {kind!r}')
         self.kind = kind
-        heads = integer("heads", heads, minimum=1)
-        self.raw_r1 = nn.Parameter(torch.empty(heads))
-        self.raw_r2 = nn.Parameter(torch.empty(heads))
+        num_heads = integer("num_heads", num_heads, minimum=1)
+        self.raw_r1 = nn.Parameter(torch.empty(num_heads))
+        self.raw_r2 = nn.Parameter(torch.empty(num_heads))
         self.reset_parameters()
 
     @property
@@ -227,10 +227,10 @@ class KerpleBias(nn.Module):
         """The bias. Args: as in `RelativeBias.forward`, but positions may be real."""
         dtype = self.raw_r1.dtype
         places = check_places(n_query, n_key, query_positions, key_positions)
-        return _relative.kerple(self.r1, self.r2, self.kind, dtype, *places, xp)
+        return kerple(self.r1, self.r2, self.kind, dtype, *places, xp)
 
     def extra_repr(self) -> str:
-        return f"heads={len(self.raw_r1)}, kind={self.kind!r}"
+        return f"num_heads={len(self.raw_r1)}, kind={self.kind!r}"
 
 
 class FireBias(nn.Module):
@@ -241,7 +241,7 @@ class FireBias(nn.Module):
     c and threshold are trained too, by their logarithms, so that they stay above 0.
 
     Args:
-        heads: number of heads.
+        num_heads: number of heads.
         width: neurons of the network's one hidden layer.
         c: what c starts from, above 0.
         threshold: what the threshold starts from, above 0, in positions.
@@ -252,18 +252,18 @@ class FireBias(nn.Module):
     Raises:
         TypeError, ValueError: heads, width, c or threshold out of range; positions as in `posenc.fire_bias`.
 
-    >>> bias = FireBias(heads=12)
+    >>> bias = FireBias(num_heads=12)
     >>> sum(parameter.numel() for parameter in bias.parameters()), bias(100).shape
     (462, torch.Size([12, 100, 100]))
 
     Source: Li et al. (2024), section 3.1 and appendix E.
     """
 
-    def __init__(self, heads: int, *, width: int = 32, c: float = 0.1, threshold: float = 512.0) -> None:
+    def __init__(self, num_heads: int, *, width: int = 32, c: float = 0.1, threshold: float = 512.0) -> None:
         super().__init__()
         width = integer("width", width, minimum=1)
         self.hidden = nn.Linear(1, width)
-        self.head = nn.Linear(width, integer("heads", heads, minimum=1))
+        self.head = nn.Linear(width, integer("num_heads", num_heads, minimum=1))
         self._start = number("c", c, above=0), number("threshold", threshold, above=0)
         # Of one element rather than none: not everything that shards parameters takes scalars.
         self.log_c = nn.Parameter(torch.empty(1))
@@ -301,13 +301,13 @@ class FireBias(nn.Module):
         of the full bias to a few roundings: the order of sums depends on the shape.
         """
         places = check_places(n_query, n_key, query_positions, key_positions)
-        x = _relative.log_distance(self.c, self.threshold, *places, xp)
+        x = log_distance(self.c, self.threshold, *places, xp)
         given = (self.hidden.weight[:, 0], self.hidden.bias, self.head.weight, self.head.bias)
-        weights = dict(zip(_relative.FIRE_WEIGHTS, given, strict=True))
+        weights = dict(zip(FIRE_WEIGHTS, given, strict=True))
         # autocast would make the product in a precision that cannot tell far positions apart.
         kind = x.device.type
         with torch.autocast(kind, enabled=False) if autocast_is_on(kind) else nullcontext():
-            return _relative.two_layers(x, weights, xp)
+            return two_layers(x, weights, xp)
 
 
 class ShawAttention(nn.Module):
@@ -370,7 +370,7 @@ class ShawAttention(nn.Module):
 
         Args:
             query, key, value: vectors of a head, already projected.
-            mask: bool, True where a query must not see a key, as in `posenc.attention.attention`.
+            mask: bool, True where a query must not see a key, as in `posenc.dot_product_attention`.
             query_positions, key_positions: tensors (n_q,) and (n_k,); if None, the queries are the last of
                 the keys, so that one query and the keys so far give one row of the full pass.
         """

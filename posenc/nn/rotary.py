@@ -9,20 +9,20 @@ import torch
 from array_api_compat import torch as xp
 from torch import Tensor
 
-from posenc import _rotation
 from posenc._arrays import Array
 from posenc._checks import check_even_dim, check_finite, integer, number
-from posenc._rotation import Layout
 from posenc.nn._inputs import check_floating, check_offset, check_reach
 from posenc.nn._table import FixedTable, check_has_numbers, trainable_with, wide
+from posenc.rotary._turn import check_frequencies, codes, turn_complex, turn_real
+from posenc.rotary.layouts import Layout, check_layout, check_rotary_dim, to_complex
 
-__all__ = ["Rotary"]
+__all__ = ["RotaryEmbedding"]
 
 
-class Rotary(FixedTable):
+class RotaryEmbedding(FixedTable):
     """Turns queries and keys by their positions, before their dot product.
 
-    forward(q, k) = R(offset) q, R(offset + 1) q, ... and the same for k: `posenc.rotate` with a table of
+    forward(q, k) = R(offset) q, R(offset + 1) q, ... and the same for k: `posenc.apply_rotary` with a table of
     cosines and sines made beforehand.
 
     The table is float32, made from float64 angles; it is not trained, not saved and not cast. After
@@ -34,7 +34,7 @@ class Rotary(FixedTable):
     Args:
         dim: width of a query, even and at least 2.
         max_len: number of positions in the table. A longer input is an error, never a wrong rotation.
-        base, layout, rotary_dim, frequencies, scale: as in `posenc.rotate`. Frequencies may come from
+        base, layout, rotary_dim, frequencies, scale: as in `posenc.apply_rotary`. Frequencies may come from
             `posenc.yarn_frequencies` and the like, with its attention factor as scale. They are radians a
             position: if all are 2π or more they are refused, for so are wavelengths.
 
@@ -47,10 +47,10 @@ class Rotary(FixedTable):
     turned by the number of its head. Transpose it first.
 
     Raises:
-        TypeError, ValueError: as in `posenc.rotate`; max_len below 1; frequencies that are wavelengths; q or
+        TypeError, ValueError: as in `posenc.apply_rotary`; max_len below 1; frequencies that are wavelengths; q or
             k of another width, of different lengths, or reaching beyond max_len.
 
-    >>> rotary = Rotary(4, max_len=100)
+    >>> rotary = RotaryEmbedding(4, max_len=100)
     >>> q, k = rotary(torch.ones(1, 2, 8, 4), torch.ones(1, 1, 8, 4))
     >>> (q[0, 0] @ k[0, 0].T)[5, 2:6]
     tensor([0.0191, 1.1673, 3.0805, 4.0000])
@@ -62,7 +62,7 @@ class Rotary(FixedTable):
     """
 
     frequencies: Tensor
-    _fixed = ("dim", "max_len", "rotary_dim", "layout", "scale", "frequencies", "heads")
+    _fixed = ("dim", "max_len", "rotary_dim", "layout", "scale", "frequencies", "num_heads")
 
     def __init__(
         self,
@@ -79,12 +79,12 @@ class Rotary(FixedTable):
         self.dim = integer("dim", dim, minimum=2)
         self.max_len = integer("max_len", max_len, minimum=1)
         self.rotary_dim = (
-            check_even_dim(dim) if rotary_dim is None else _rotation.check_rotary_dim(rotary_dim, self.dim)
+            check_even_dim(dim) if rotary_dim is None else check_rotary_dim(rotary_dim, self.dim)
         )
-        self.layout = _rotation.check_layout(layout)
+        self.layout = check_layout(layout)
         self.scale = number("scale", scale)
         check_has_numbers("frequencies", frequencies)
-        omega = _rotation.check_frequencies(frequencies, base, self.rotary_dim)
+        omega = check_frequencies(frequencies, base, self.rotary_dim)
         omega = omega.detach().cpu().numpy() if isinstance(omega, Tensor) else omega
         # A hair less, for the first wavelength is 2π but for its rounding.
         if (abs(omega) >= 2 * math.pi * (1 - 1e-6)).all():
@@ -94,9 +94,9 @@ class Rotary(FixedTable):
             )
         # float64 whatever is done to the module, even for a device that has no float64.
         self.frequencies = trainable_with(omega)
-        self.heads = len(omega) if omega.ndim == 2 else None
-        angles = np.arange(self.max_len)[:, None] * (omega[:, None, :] if self.heads else omega)
-        self._keep(_rotation.codes(angles, np.float32, self.layout, self.scale, np))
+        self.num_heads = len(omega) if omega.ndim == 2 else None
+        angles = np.arange(self.max_len)[:, None] * (omega[:, None, :] if self.num_heads else omega)
+        self._keep(codes(angles, np.float32, self.layout, self.scale, np))
 
     def forward(
         self, q: Tensor, k: Tensor, *, offset: int = 0, positions: Tensor | None = None
@@ -121,28 +121,26 @@ class Rotary(FixedTable):
         code = self._codes(q, k, offset, positions)
         # A lone pair without rows has no view as a complex number.
         if torch.compiler.is_compiling() or not (q.numel() and k.numel()):
-            return _rotation.turn_real(q, code, self.layout, xp), _rotation.turn_real(
-                k, code, self.layout, xp
-            )
-        code = _rotation.to_complex(code, self.layout, torch)
+            return turn_real(q, code, self.layout, xp), turn_real(k, code, self.layout, xp)
+        code = to_complex(code, self.layout, torch)
         return (
-            _rotation.turn_complex(q, code, self.layout, torch),
-            _rotation.turn_complex(k, code, self.layout, torch),
+            turn_complex(q, code, self.layout, torch),
+            turn_complex(k, code, self.layout, torch),
         )
 
     def extra_repr(self) -> str:
         turned = "" if self.rotary_dim == self.dim else f", rotary_dim={self.rotary_dim}"
-        heads = f", heads={self.heads}" if self.heads is not None else ""
-        return f"dim={self.dim}, max_len={self.max_len}, layout={self.layout!r}{turned}{heads}"
+        num_heads = f", num_heads={self.num_heads}" if self.num_heads is not None else ""
+        return f"dim={self.dim}, max_len={self.max_len}, layout={self.layout!r}{turned}{num_heads}"
 
     def _check(self, x: Tensor, name: str) -> None:
         check_floating(name, x)
         if x.ndim < 2 or x.shape[-1] != self.dim:
             raise ValueError(f"{name} must have shape (..., seq, {self.dim}), got {tuple(x.shape)}")
-        if self.heads is not None and (x.ndim < 3 or x.shape[-3] != self.heads):
+        if self.num_heads is not None and (x.ndim < 3 or x.shape[-3] != self.num_heads):
             raise ValueError(
-                f"{name} must have shape (..., {self.heads}, seq, {self.dim}), for there are frequencies for "
-                f"{self.heads} heads, got {tuple(x.shape)}"
+                f"{name} must have shape (..., {self.num_heads}, seq, {self.dim}), for there are frequencies for "
+                f"{self.num_heads} heads, got {tuple(x.shape)}"
             )
 
     def _codes(self, q: Tensor, k: Tensor, offset: int, positions: Tensor | None) -> Tensor:
@@ -160,9 +158,9 @@ class Rotary(FixedTable):
     def _compute(self, t: Tensor, dtype: torch.dtype) -> Tensor:
         """The formula: float64 angles, rounded once."""
         omega = self.frequencies.to(t.device)
-        if self.heads is not None:
+        if self.num_heads is not None:
             omega = omega[:, None, :]
-        return _rotation.codes(t.double()[..., None] * omega, dtype, self.layout, self.scale, xp)
+        return codes(t.double()[..., None] * omega, dtype, self.layout, self.scale, xp)
 
 
 def _check_positions(positions: Tensor, q: Tensor, k: Tensor, offset: int) -> Tensor:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from posenc._checks import check_base, check_even_dim, integer
 from posenc.nn._inputs import add, check_embeddings, check_offset, check_positions, check_reach
 from posenc.nn._table import FixedTable, wide
-from posenc.sinusoidal import frequencies, sinusoidal_encoding
+from posenc.sinusoidal import sinusoidal_encoding, sinusoidal_frequencies
 
 __all__ = ["SinusoidalEncoding"]
 
@@ -24,13 +24,13 @@ class SinusoidalEncoding(FixedTable):
     The codes are a float32 table that is not trained, not saved and not cast: a checkpoint made with another
     max_len loads, and after `.to(torch.bfloat16)` the sum is still made in float32 and rounded once to the
     dtype of x. A float64 input gets codes in float64. The table comes along with `.to(device)`, as that of
-    `Rotary` does. dim, max_len and base cannot be set afterwards.
+    `RotaryEmbedding` does. dim, max_len and base cannot be set afterwards.
 
     Args:
         dim: width of the input, even and at least 2.
         max_len: number of positions in the table. A longer input is an error, never a wrong code.
         dropout: probability of zeroing an element of the sum while training.
-        base: as in `posenc.frequencies`.
+        base: as in `posenc.sinusoidal_frequencies`.
 
     Shapes:
         x: (batch, seq, dim) or (seq, dim). Result: the shape and dtype of x.
@@ -106,7 +106,7 @@ def _drop_saved_table(module: SinusoidalEncoding, state: dict[str, Tensor], pref
     rows = saved.detach().cpu().double().reshape(-1, module.dim)
     exact = sinusoidal_encoding(rows.shape[0], module.dim, base=module.base, dtype=torch.float64)
     # The recipe makes angles t · exp(ln ω) in float32: a few units off, and |ln ω| times what ln ω is off.
-    omega = torch.from_numpy(frequencies(module.dim, module.base)).repeat_interleave(2)
+    omega = torch.from_numpy(sinusoidal_frequencies(module.dim, module.base)).repeat_interleave(2)
     angles = torch.arange(rows.shape[0], dtype=torch.float64)[:, None] * omega
     unit = torch.finfo(torch.float32).eps
     allowed = unit * (1 + angles * (2 - omega.log())) + torch.finfo(saved.dtype).eps / 2 * exact.abs()

@@ -20,23 +20,11 @@ from posenc.plot.masks import (
     padding_sides,
 )
 from posenc.plot.naive import distance_profiles, energy_shares, score_curves, sum_bars
-from posenc.plot.offsets import (
-    kernel_curves,
-    offset_stripes,
-    shift_arrows,
-    shift_errors,
-    toeplitz_maps,
-)
 from posenc.plot.order import loss_curves, order_blindness
 from posenc.plot.primer import position_entries
 from posenc.plot.relative import bias_curves, bucket_staircase
-from posenc.plot.rotary import (
-    frequency_ratios,
-    head_scores,
-    period_comb,
-    rotating_pairs,
-    score_decay,
-)
+from posenc.plot.rotary import frequency_ratios, head_scores, period_comb, rotating_pairs, score_decay
+from posenc.plot.shift import kernel_curves, offset_stripes, shift_arrows, shift_errors, toeplitz_maps
 from posenc.plot.sinusoidal import (
     clock_hands,
     code_distances,

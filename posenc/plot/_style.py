@@ -23,8 +23,6 @@ from matplotlib.legend import Legend
 from matplotlib.text import Text
 from matplotlib.ticker import NullFormatter
 
-from posenc._arrays import Array
-
 Lang = Literal["en", "zh"]
 
 # Narrow enough that labels stay readable when a phone scales the picture down.
@@ -45,7 +43,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "attention weight": ("attention weight", "注意力权重"),
     "bias": ("bias", "偏置"),
     "bias alone": ("bias alone", "只有偏置"),
-    "biases": ("ALiBi, T5", "ALiBi、T5"),
+    "biases": ("ALiBi, T5", "ALiBi 和 T5"),
     "bidirectional": ("bidirectional", "双向"),
     "bucket": ("bucket", "桶"),
     "causal": ("causal", "因果"),
@@ -197,27 +195,6 @@ def check_lang(lang: str, ax: Axes | None = None) -> None:
                 text.set_fontfamily(plt.rcParams["font.family"])
 
 
-def as_numbers(name: str, array: Array) -> np.ndarray:
-    """What is to be drawn, as float64 in NumPy: lists, tensors with a gradient, in bfloat16, on a GPU.
-
-    TypeError or ValueError, naming the argument, unless all are finite real numbers.
-    """
-    if hasattr(array, "detach"):  # torch: NumPy knows neither gradients nor bfloat16
-        array = array.detach().cpu()
-        array = array if array.is_complex() else array.double()
-    try:
-        given = np.asarray(array)
-    except ValueError:
-        raise ValueError(f"{name} must be a rectangular array of numbers, got {array!r}") from None
-    if given.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must be real numbers, got {array!r}")
-    numbers = given.astype(np.float64)
-    finite = np.isfinite(numbers)
-    if not finite.all():
-        raise ValueError(f"{name} must be finite, got {numbers[~finite][0]}")
-    return numbers
-
-
 def new_figure(
     height: float, *, rows: int = 1, columns: int = 1, **options: Any
 ) -> tuple[Figure, list[Axes]]:
@@ -226,6 +203,38 @@ def new_figure(
         rows, columns, figsize=(WIDTH, height), squeeze=False, layout="constrained", **options
     )
     return figure, list(axes.flat)
+
+
+def given_or_new(ax: Axes | None, height: float) -> Axes:
+    """The axes of the caller, or those of a new figure."""
+    return new_figure(height)[1][0] if ax is None else ax
+
+
+def new_panels(
+    n: int, margin: float, height: float, *, square: bool = False, **options: Any
+) -> tuple[Figure, list[Axes], Axes | list[Axes]]:
+    """A figure with n panels in two columns, or one alone; the panels, and where a bar of colours goes.
+
+    A row is `height` inches high, or, if its panels are square, as high as they are with all of them that
+    wide. The bar goes into the cell that an odd number leaves, or else beside all.
+    """
+    columns = min(2, n)
+    rows = -(-n // columns)
+    side = height / columns if square else height
+    figure, axes = new_figure(margin + side * rows, rows=rows, columns=columns, **options)
+    for ax in axes[n:]:
+        ax.set_axis_off()
+    return figure, axes[:n], axes[-1] if n < len(axes) else axes
+
+
+def even_scale(*tables: np.ndarray) -> float:
+    """The largest absolute value of all tables, for colours from minus that to that; 1 if all are 0."""
+    return max(float(np.abs(table).max(initial=0)) for table in tables) or 1.0
+
+
+def signed_map(ax: Axes, table: np.ndarray, most: float) -> AxesImage:
+    """A table in colours from blue at −most to red at most; white is 0."""
+    return ax.imshow(table, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="none")
 
 
 def framed(ax: Axes) -> Axes:

@@ -13,6 +13,8 @@ from matplotlib.ticker import NullLocator
 
 from posenc._arrays import Array
 from posenc.addition import add_positions
+from posenc.plot._checks import as_labelled, as_names, as_numbers
+from posenc.plot._dials import hand
 from posenc.plot._style import (
     BLUE,
     COLORS,
@@ -22,13 +24,15 @@ from posenc.plot._style import (
     MARKERS,
     ORANGE,
     Lang,
-    as_numbers,
     check_lang,
     color_bar,
+    even_scale,
     framed,
+    given_or_new,
     legend_above,
     new_figure,
     quiet,
+    signed_map,
     word,
 )
 
@@ -54,24 +58,18 @@ def vector_sum(embedding: Array, codes: Array, *, ax: Axes | None = None, lang: 
         ValueError: vectors that do not lie in the plane, no codes, or more than three.
     """
     check_lang(lang, ax)
-    e, rows = as_numbers("embedding", embedding), as_numbers("codes", codes)
-    if e.shape != (2,):
-        raise ValueError(f"embedding must have shape (2,), got {e.shape}")
-    if rows.ndim != 2 or rows.shape[1] != 2 or not 1 <= len(rows) <= 3:
-        raise ValueError(f"codes must have shape (n, 2) with n from 1 to 3, got {rows.shape}")
+    e, rows = as_numbers("embedding", embedding, (2,)), as_numbers("codes", codes, ("n", 2), most=3)
     sums = add_positions(np.broadcast_to(e, rows.shape), rows)
-    if ax is None:
-        _, (ax,) = new_figure(4.2)
+    ax = given_or_new(ax, 4.2)
     groups = (
         ("token embedding", e[None], BLUE, "-", 3.2),
         ("position code", rows, ORANGE, "--", 1.8),
         ("sum", sums, GREEN, "-.", 1.8),
     )
     for (name, vectors, color, line, width), marker in zip(groups, MARKERS, strict=False):
-        for k, (x, y) in enumerate(vectors):
+        for k, tip in enumerate(vectors):
             label = word(name, lang) if k == 0 else None
-            ax.plot([0, x], [0, y], color=color, linestyle=line, linewidth=width, label=label)
-            ax.plot(x, y, color=color, linestyle="none", marker=marker, markersize=5)
+            hand(ax, tip, color, line, marker, width=width, label=label)
     for p, total in zip(rows, sums, strict=True):
         for corner in (p, e):
             ax.plot(*zip(corner, total, strict=True), color=GREY, linewidth=0.8)
@@ -111,17 +109,16 @@ def table_sum(x: Array, pe: Array, *, tokens: Sequence[str] | None = None, lang:
         ValueError: x and pe do not have one shape of two axes, or tokens not one name a row.
     """
     check_lang(lang)
-    embeddings, codes = as_numbers("x", x), as_numbers("pe", pe)
-    if embeddings.ndim != 2 or codes.shape != embeddings.shape:
-        raise ValueError(f"x and pe must have one shape (seq, dim), got {embeddings.shape} and {codes.shape}")
-    names = _names(tokens, len(embeddings), "tokens")
+    embeddings = as_numbers("x", x, ("seq", "dim"))
+    codes = as_numbers("pe", pe, embeddings.shape)
+    names = as_names("tokens", tokens, len(embeddings))
     tables = (embeddings, codes, add_positions(embeddings, codes))
-    most = max(float(np.abs(table).max(initial=0)) for table in tables) or 1.0
+    most = even_scale(*tables)
     figure, axes = new_figure(0.9 + 0.3 * len(embeddings), columns=3, sharey=True)
     figure.set_layout_engine(ConstrainedLayoutEngine(wspace=0.08))  # room for the signs
     words = ("token embedding", "position code", "sum")
     for ax, table, name, sign in zip(axes, tables, words, ("", "+", "="), strict=True):
-        image = ax.imshow(table, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="none")
+        image = signed_map(ax, table, most)
         framed(ax).set_title(word(name, lang), fontsize=10)
         ax.set(xticks=(), xlabel=f"{table.shape[0]} × {table.shape[1]}")
         ax.tick_params(left=ax is axes[0])
@@ -152,16 +149,14 @@ def training_panels(
         ValueError: shapes that do not fit, no step or more than four, or not one name a token.
     """
     check_lang(lang)
-    tables = [as_numbers("embedding", embedding), as_numbers("codes", codes)]
-    if any(table.ndim != 3 for table in tables) or not 2 <= len(tables[0]) == len(tables[1]) <= 5:
-        raise ValueError(
-            "embedding and codes must have shape (steps + 1, rows, dim) with the same 1 to 4 steps, "
-            f"got {tables[0].shape} and {tables[1].shape}"
-        )
-    steps = len(tables[0]) - 1
-    names = (_names(tokens, tables[0].shape[1], "tokens"), _names(None, tables[1].shape[1], "codes"))
-    changes = [table[1:] - table[0] for table in tables]
-    most = max(float(np.abs(change).max(initial=0)) for change in changes) or 1.0
+    above = as_numbers("embedding", embedding, ("steps + 1", "n_tokens", "dim"), most=5)
+    steps = len(above) - 1
+    if steps < 1:
+        raise ValueError("embedding must hold the start and at least one step, got 1")
+    below = as_numbers("codes", codes, (steps + 1, "n_positions", "dim"))
+    names = as_names("tokens", tokens, above.shape[1]), as_names("codes", None, below.shape[1])
+    changes = [table[1:] - table[0] for table in (above, below)]
+    most = even_scale(*changes)
     heights = [len(rows) + 2 for rows in names]
     figure, axes = new_figure(
         0.4 + 0.19 * sum(heights), rows=2, columns=steps, sharey="row", height_ratios=heights
@@ -169,7 +164,7 @@ def training_panels(
     for k, ax in enumerate(axes):
         row, step = divmod(k, steps)
         change = changes[row][step]
-        image = ax.imshow(change, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="none")
+        image = signed_map(ax, change, most)
         largest = f"{word('largest', lang)} {np.abs(change).max(initial=0):.2f}"
         ax.set_title(
             f"{word('step', lang).format(step + 1)}\n{largest}" if row == 0 else largest, fontsize=10, pad=3
@@ -206,17 +201,11 @@ def read_back_curves(
             share in 0..1 for each width.
     """
     check_lang(lang, ax)
-    x = as_numbers("widths", widths)
-    if x.ndim != 1 or len(x) < 2 or not (x[0] > 0 and (np.diff(x) > 0).all()):
-        raise ValueError(f"widths must be at least two rising numbers, got {list(widths)}")
-    if not 1 <= len(shares) <= len(COLORS):
-        raise ValueError(f"shares must hold 1 to {len(COLORS)} readers, got {len(shares)}")
-    curves = {name: as_numbers("shares", y) for name, y in shares.items()}
-    for name, y in curves.items():
-        if y.shape != x.shape or not ((y >= 0) & (y <= 1)).all():
-            raise ValueError(f"shares[{name!r}] must be {len(x)} numbers between 0 and 1, got {y}")
-    if ax is None:
-        _, (ax,) = new_figure(3.2)
+    x = as_numbers("widths", widths, ("n",), above=0)
+    if len(x) < 2 or not (np.diff(x) > 0).all():
+        raise ValueError(f"widths must be at least two rising numbers, got {x.tolist()}")
+    curves = as_labelled("shares", shares, x.shape, low=0, high=1)
+    ax = given_or_new(ax, 3.2)
     for (name, y), color, line, marker in zip(curves.items(), COLORS, LINES, MARKERS, strict=False):
         ax.plot(x, y, color=color, linestyle=line, marker=marker, markersize=5, label=name, clip_on=False)
     ax.set_xscale("log", base=2)
@@ -225,12 +214,3 @@ def read_back_curves(
     ax.set(ylim=(0, 1), xlabel=word("width", lang), ylabel=word("read right", lang))
     legend_above(quiet(ax))
     return ax
-
-
-def _names(names: Sequence[str] | None, n: int, argument: str) -> list[str]:
-    """One name a row: those given, or the numbers of the rows."""
-    if names is None:
-        return [str(k) for k in range(n)]
-    if len(names) != n:
-        raise ValueError(f"{argument} must hold {n} names, got {len(names)}")
-    return list(names)

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from posenc._arrays import Array
 from posenc._checks import integer
 from posenc.alibi import alibi_bias
-from posenc.attention import attention
+from posenc.attention import dot_product_attention
+from posenc.plot._checks import as_labelled, as_numbers
 from posenc.plot._style import (
     BLUE,
     COLORS,
@@ -22,12 +23,13 @@ from posenc.plot._style import (
     MARKERS,
     ORANGE,
     Lang,
-    as_numbers,
     check_lang,
     color_bar,
     framed,
+    given_or_new,
     legend_above,
     new_figure,
+    new_panels,
     on_cell,
     plain_ticks,
     quiet,
@@ -55,13 +57,11 @@ def alibi_maps(slopes: Sequence[float] | Array, n: int, *, lang: Lang = "en") ->
         TypeError, ValueError: too few or too many slopes, one of them negative, or n below 1.
     """
     check_lang(lang)
-    shown = _slopes(slopes, 4)
+    shown = _slopes(slopes, 4, low=0)
     biases = alibi_bias(shown, integer("n", n, minimum=1))
     least = min(float(biases[np.isfinite(biases)].min()), -1e-12)
-    columns = 1 if len(shown) == 1 else 2
-    rows = math.ceil(len(shown) / columns)
-    figure, axes = new_figure(0.4 + 4.5 / columns * rows, rows=rows, columns=columns)
-    for k, (ax, m, bias) in enumerate(zip(axes, shown, biases, strict=False)):
+    figure, axes, beside = new_panels(len(shown), 0.4, 4.5, square=True)
+    for k, (ax, m, bias) in enumerate(zip(axes, shown, biases, strict=True)):
         later = np.isinf(bias)
         masked = np.ma.masked_array(bias, later)
         image = framed(ax).imshow(masked, cmap="Blues", vmin=least, vmax=0, interpolation="none")
@@ -69,17 +69,14 @@ def alibi_maps(slopes: Sequence[float] | Array, n: int, *, lang: Lang = "en") ->
         ax.plot(u, t, linestyle="none", marker="x", color=GREY, markersize=60 / (n + 8))
         ax.set_title(_slope_label(m, lang), fontsize=10, loc="left")
         ax.set(xlabel=word("key position", lang), xticks=_few_ticks(n), yticks=_few_ticks(n))
-        if k % columns == 0:
+        if k % 2 == 0:
             ax.set_ylabel(word("query position", lang))
         numbers = _in_cells(bias[~later]) if n <= 5 else []
         for row, column, text in zip(*np.nonzero(~later), numbers, strict=False):
             color = on_cell(image, bias[row, column])
             ax.text(column, row, text, ha="center", va="center", color=color, fontsize=10)
-    for ax in axes[len(shown) :]:
-        ax.set_axis_off()
-    if not all(ax.texts for ax in axes[: len(shown)]):
-        where = axes[-1] if len(shown) < len(axes) else axes
-        color_bar(image, where, word("bias", lang), (least, 0), shrink=0.7)
+    if not all(ax.texts for ax in axes):
+        color_bar(image, beside, word("bias", lang), (least, 0), shrink=0.7)
     return figure
 
 
@@ -104,12 +101,9 @@ def alibi_weights(
         TypeError, ValueError: too few or too many slopes, one of them not above 0, or n below 2.
     """
     check_lang(lang, ax)
-    shown = _slopes(slopes, len(COLORS))
-    if not (shown > 0).all():
-        raise ValueError(f"slopes must be above 0 for an endless past, got {shown.min()}")
+    shown = _slopes(slopes, len(COLORS), above=0)
     distance = np.arange(integer("n", n, minimum=2))
-    if ax is None:
-        _, (ax,) = new_figure(3.2)
+    ax = given_or_new(ax, 3.2)
     for m, color, line, marker in zip(shown, COLORS, LINES, MARKERS, strict=False):
         weights = -np.expm1(-m) * np.exp(-m * distance)
         ax.plot(distance, weights, color=color, linestyle=line, label=_slope_label(m, lang))
@@ -139,10 +133,8 @@ def alibi_rows(scores: Array, slopes: Sequence[float] | Array, *, lang: Lang = "
         TypeError, ValueError: scores are not a vector of finite numbers, or slopes as in `alibi_maps`.
     """
     check_lang(lang)
-    content = as_numbers("scores", scores)
-    if content.ndim != 1 or content.size == 0:
-        raise ValueError(f"scores must have shape (n,) with n >= 1, got {content.shape}")
-    shown = _slopes(slopes, 4)
+    content = as_numbers("scores", scores, ("n",))
+    shown = _slopes(slopes, 4, low=0)
     n = content.size
     place = np.arange(n)
     figure, axes = new_figure(1.0 + 1.1 * len(shown), rows=1 + len(shown), sharex=True)
@@ -154,8 +146,8 @@ def alibi_rows(scores: Array, slopes: Sequence[float] | Array, *, lang: Lang = "
     one, values = np.ones((1, 1)), np.zeros((n, 1))
     for ax, m in zip(axes[1:], shown, strict=True):
         bias = alibi_bias(float(m), 1, n)
-        _, with_content = attention(one, content[:, None], values, bias=bias)
-        _, without = attention(one, values, values, bias=bias)
+        _, with_content = dot_product_attention(one, content[:, None], values, bias=bias)
+        _, without = dot_product_attention(one, values, values, bias=bias)
         ax.bar(place, with_content[0], 0.6, color=BLUE, label=word("with content", lang))
         edges = np.arange(n + 1) - 0.5
         ax.stairs(without[0], edges, color=GREY, linewidth=1.2, label=word("bias alone", lang))
@@ -191,30 +183,20 @@ def weight_curves(
             more than six.
     """
     check_lang(lang, ax)
-    if not 1 <= len(weights) <= len(COLORS):
-        raise ValueError(f"weights must hold one to {len(COLORS)} labelled vectors, got {len(weights)}")
-    shown = {label: as_numbers(f"weights[{label!r}]", row) for label, row in weights.items()}
-    n = next(iter(shown.values())).size
-    for label, row in shown.items():
-        if row.ndim != 1 or row.size != n or n == 0:
-            raise ValueError(f"weights[{label!r}] must have shape ({n},) with n >= 1, got {row.shape}")
-    if ax is None:
-        _, (ax,) = new_figure(2.8)
-    place = integer("first", first, minimum=0) + np.arange(n)
+    shown = as_labelled("weights", weights, ("n",), same_length=True)
+    start = integer("first", first, minimum=0)
+    ax = given_or_new(ax, 2.8)
     for (label, row), color, line, marker in zip(shown.items(), COLORS, LINES, MARKERS, strict=False):
+        place = start + np.arange(len(row))
         ax.plot(place, row, color=color, linestyle=line, marker=marker, markersize=4, label=label)
     ax.set(xlabel=word("key position", lang), ylabel=word("attention weight", lang), ylim=(0, None))
     quiet(ax).legend(frameon=False)
     return ax
 
 
-def _slopes(slopes: Sequence[float] | Array, most: int) -> np.ndarray:
-    shown = np.atleast_1d(as_numbers("slopes", slopes))
-    if shown.ndim != 1 or not 1 <= shown.size <= most:
-        raise ValueError(f"slopes must hold one to {most} numbers, got shape {shown.shape}")
-    if not (shown >= 0).all():
-        raise ValueError(f"slopes must be at least 0, got {shown.min()}")
-    return shown
+def _slopes(slopes: Sequence[float] | Array, most: int, **limits: float) -> np.ndarray:
+    one_or_more = np.atleast_1d(as_numbers("slopes", slopes))
+    return as_numbers("slopes", one_or_more, ("heads",), most=most, **limits)
 
 
 def _slope_label(m: float, lang: Lang) -> str:

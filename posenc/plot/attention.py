@@ -8,17 +8,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from posenc._arrays import Array
-from posenc.plot._style import (
-    GREY,
-    Lang,
-    as_numbers,
-    check_lang,
-    color_bar,
-    framed,
-    new_figure,
-    on_cell,
-    word,
-)
+from posenc.plot._checks import as_mask, as_names, as_numbers
+from posenc.plot._style import GREY, Lang, check_lang, color_bar, framed, given_or_new, on_cell, word
 
 __all__ = ["attention_map"]
 
@@ -37,7 +28,7 @@ def attention_map(
     Up to 8 tokens the numbers stand in the cells; beyond that a bar says what the colours mean.
 
     Args:
-        weights: shape (n_q, n_k), as `posenc.attention.attention` returns them.
+        weights: shape (n_q, n_k), as `posenc.dot_product_attention` returns them.
         queries, keys: labels of the rows and columns, such as tokens; positions if None.
         mask: bool (n_q, n_k); True cells are crossed out.
         ax: axes to draw into; a new figure if None.
@@ -51,36 +42,26 @@ def attention_map(
         ValueError: weights are not a finite matrix with a row and a column, or labels or mask do not fit it.
     """
     check_lang(lang, ax)
-    shown = as_numbers("weights", weights)
-    if shown.ndim != 2 or shown.size == 0:
-        raise ValueError(f"weights must have shape (n_q, n_k), both at least 1, got {shown.shape}")
-    for name, labels, size in (("queries", queries, shown.shape[0]), ("keys", keys, shown.shape[1])):
-        if labels is not None and len(labels) != size:
-            raise ValueError(f"{name} must hold {size} labels, got {len(labels)}")
-    if mask is not None:
-        mask = np.asarray(mask.cpu() if hasattr(mask, "cpu") else mask)
-        if mask.shape != shown.shape:
-            raise ValueError(f"mask must have shape {shown.shape}, got {mask.shape}")
-        if mask.dtype != bool:
-            raise TypeError(f"mask must be bool, got dtype {mask.dtype}")
-    if ax is None:
-        _, (ax,) = new_figure(3.6)
+    shown = as_numbers("weights", weights, ("n_q", "n_k"))
+    rows, columns = as_names("queries", queries, len(shown)), as_names("keys", keys, shown.shape[1])
+    hidden = np.zeros(shown.shape, dtype=bool) if mask is None else as_mask("mask", mask, shown.shape)
+    ax = given_or_new(ax, 3.6)
     most = max(1e-12, float(shown.max()))
     image = framed(ax).imshow(shown, cmap="Blues", vmin=0, vmax=most, interpolation="none")
     ax.set_xlabel(word("key position" if keys is None else "key", lang))
     ax.set_ylabel(word("query position" if queries is None else "query", lang))
     if keys is not None:
-        ax.set_xticks(range(len(keys)), labels=list(keys))
+        ax.set_xticks(range(len(columns)), labels=columns)
     if queries is not None:
-        ax.set_yticks(range(len(queries)), labels=list(queries))
+        ax.set_yticks(range(len(rows)), labels=rows)
     if max(shown.shape) <= 8:
         for (t, u), weight in np.ndenumerate(shown):
-            if mask is None or not mask[t, u]:
+            if not hidden[t, u]:
                 color = on_cell(image, weight)
                 ax.text(u, t, f"{weight:.2f}", ha="center", va="center", color=color, fontsize=10)
     else:
         color_bar(image, ax, word("attention weight", lang), (0, most), shrink=0.8)
     if mask is not None:
-        rows, columns = np.nonzero(mask)
-        ax.plot(columns, rows, linestyle="none", marker="x", color=GREY, markersize=6)
+        t, u = np.nonzero(hidden)
+        ax.plot(u, t, linestyle="none", marker="x", color=GREY, markersize=6)
     return ax

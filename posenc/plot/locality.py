@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from posenc._arrays import Array
 from posenc._checks import integer
 from posenc.locality import gaussian_weights, rbf_encoding, rbf_kernel, total_variation
+from posenc.plot._checks import as_labelled, as_number, as_numbers, check_index
 from posenc.plot._style import (
     BLUE,
     COLORS,
@@ -19,10 +20,10 @@ from posenc.plot._style import (
     LINES,
     ORANGE,
     Lang,
-    as_numbers,
     check_lang,
     legend_above,
     new_figure,
+    new_panels,
     quiet,
     shade,
     word,
@@ -50,16 +51,15 @@ def rbf_bumps(
     """
     check_lang(lang)
     n = integer("n", n, minimum=2)
-    t0 = (n - 1) // 2 if position is None else position
-    ticks = as_numbers("centers", centers)
+    t0 = (n - 1) // 2 if position is None else as_number("position", position)
+    ticks = as_numbers("centers", centers, ("m",))
     x = np.linspace(min(0.0, ticks.min()), max(n - 1.0, ticks.max()), 600)
-    bumps = rbf_encoding(x, centers, sigma)
+    bumps, code = rbf_encoding(x, ticks, sigma), rbf_encoding(np.array([float(t0)]), ticks, sigma)[0]
     _, (ax,) = new_figure(2.6)
     shade(ax, 0, n - 1)
     for m in range(len(ticks)):
         color, line = (BLUE, "-") if m % 2 == 0 else (ORANGE, "--")
         ax.plot(x, bumps[:, m], color=color, linestyle=line, linewidth=1.3)
-    code = rbf_encoding(np.asarray([t0], dtype=float), centers, sigma)[0]
     ax.axvline(t0, color=GREY, linewidth=0.8)
     ax.plot(np.full(len(code), t0), code, color="black", linestyle="none", marker="o", markersize=4)
     ax.set(xlabel=word("position", lang), ylabel=word("value", lang))
@@ -89,19 +89,11 @@ def attention_blurs(
     """
     check_lang(lang)
     n = integer("n", n, minimum=2)
-    t = (n - 1) // 2 if position is None else integer("position", position, minimum=0)
-    if t >= n:
-        raise ValueError(f"position must lie in 0..{n - 1}, got {t}")
-    if not 1 <= len(peaks) <= 4:
-        raise ValueError(f"peaks must hold one to four heights, got {len(peaks)}")
-    for peak in peaks:
-        if not (math.isfinite(peak) and peak > 0):
-            raise ValueError(f"each of peaks must be finite and above 0, got {peak!r}")
+    t = check_index("position", (n - 1) // 2 if position is None else position, n)
+    heights = as_numbers("peaks", peaks, ("n",), most=4, above=0)
     shape = rbf_kernel(np.arange(n) - t, sigma) / rbf_kernel(1, sigma)[0]
-    rows = math.ceil(len(peaks) / 2)
-    columns = min(2, len(peaks))
-    figure, axes = new_figure(0.5 + 1.7 * rows, rows=rows, columns=columns)
-    for ax, peak in zip(axes, peaks, strict=False):
+    figure, axes, _ = new_panels(len(heights), 0.5, 1.7)
+    for ax, peak in zip(axes, heights, strict=True):
         weights = np.exp(peak * (shape - 1))
         weights /= weights.sum()
         gaussian = gaussian_weights(n, sigma * math.sqrt(2 / peak))[t]
@@ -113,8 +105,6 @@ def attention_blurs(
         quiet(ax).set_ylim(bottom=0)
         reach = min(max(t, n - 1 - t), 8 * sigma)
         ax.set_xlim(max(t - reach, -0.5), min(t + reach, n - 0.5))
-    for ax in axes[len(peaks) :]:
-        ax.set_axis_off()
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=10)
     figure.supxlabel(word("key position", lang), fontsize=10)
@@ -141,14 +131,10 @@ def locality_curves(scores: Mapping[str, Array], *, weights: bool = True, lang: 
         ValueError: there are none or more than six, or one is not of shape (n,).
     """
     check_lang(lang)
-    if not 1 <= len(scores) <= 6:
-        raise ValueError(f"scores must hold one to six labelled curves, got {len(scores)}")
+    shown = as_labelled("scores", scores, ("n",))
     figure, axes = new_figure(4.6 if weights else 2.9, rows=1 + bool(weights), sharex=True)
-    for (label, values), color, line in zip(scores.items(), COLORS, LINES, strict=False):
-        given = as_numbers(f"scores[{label!r}]", values)
-        if given.ndim != 1 or given.size == 0:
-            raise ValueError(f"scores[{label!r}] must have shape (n,), got {given.shape}")
-        fall = given - given[0]
+    for (label, values), color, line in zip(shown.items(), COLORS, LINES, strict=False):
+        fall = values - values[0]
         for ax, y in zip(axes, (fall, np.exp(fall)), strict=False):
             ax.plot(y, color=color, linestyle=line, linewidth=1.6, label=label)
     axes[0].set_ylabel(word("score fall", lang))

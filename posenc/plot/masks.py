@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,8 +13,8 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from posenc._arrays import Array
-from posenc._checks import integer
 from posenc.masks import key_padding_mask, leak_in, leak_out, masked_loss, positions_from_mask
+from posenc.plot._checks import as_integers, as_labelled, as_mask, as_numbers, check_count, check_labelled
 from posenc.plot._style import (
     BLUE,
     COLORS,
@@ -22,10 +23,10 @@ from posenc.plot._style import (
     MARKERS,
     ORANGE,
     Lang,
-    as_numbers,
     check_lang,
     color_bar,
     framed,
+    given_or_new,
     new_figure,
     quiet,
     word,
@@ -51,7 +52,7 @@ def attention_pair(
     """Attention without and with a key-padding mask, side by side; the masked keys are crossed out.
 
     Args:
-        weights, masked_weights: shape (n, n), of one sequence, as `posenc.attention.attention` returns them.
+        weights, masked_weights: shape (n, n), of one sequence, as `posenc.dot_product_attention` returns them.
         padding_mask: bool (n,), True at pads.
         lang: language of the labels, "en" or "zh".
 
@@ -64,14 +65,12 @@ def attention_pair(
     >>> figure = attention_pair(np.full((3, 3), 1 / 3), np.eye(3), key_padding_mask(2, 3))
     """
     check_lang(lang)
-    pads = np.asarray(padding_mask)
-    pair = as_numbers("weights", weights), as_numbers("masked_weights", masked_weights)
+    pads = as_mask("padding_mask", padding_mask, ("n",))
+    n = len(pads)
+    pair = as_numbers("weights", weights, (n, n)), as_numbers("masked_weights", masked_weights, (n, n))
     figure, axes = new_figure(3.0, columns=2, sharey=True)
     most = max(shown.max(initial=0) for shown in pair)
     for ax, shown, title in zip(axes, pair, ("no mask", "key mask"), strict=True):
-        n = len(pads)
-        if shown.shape != (n, n):
-            raise ValueError(f"weights must have shape {(n, n)}, like padding_mask, got {shown.shape}")
         image = framed(ax).imshow(shown, cmap="Blues", vmin=0, vmax=most, interpolation="none")
         if title == "key mask":
             t, u = np.nonzero(np.broadcast_to(pads, (n, n)))
@@ -114,15 +113,15 @@ def leak_curves(
     >>> ax = leak_curves([0, 4, 8], {"no mask": [0, 0.4, 0.6], "mask": [0, 0, 0]})
     """
     check_lang(lang, ax)
-    _check_curves(curves, len(pads))
-    if ax is None:
-        _, (ax,) = new_figure(2.8)
-    styles = zip(curves.items(), COLORS, LINES, MARKERS, strict=False)
+    x = as_numbers("pads", pads, ("n",), low=0)
+    shown = as_labelled("curves", curves, x.shape, low=0, high=1)
+    ax = given_or_new(ax, 2.8)
+    styles = zip(shown.items(), COLORS, LINES, MARKERS, strict=False)
     for k, ((name, leak), color, line, marker) in enumerate(styles):
         # The first ones broader, so that equal curves show beneath each other.
-        width = 1.4 + 1.2 * (len(curves) - 1 - k)
+        width = 1.4 + 1.2 * (len(shown) - 1 - k)
         ax.plot(
-            pads, leak, color=color, linestyle=line, linewidth=width, marker=marker, markersize=5, label=name
+            x, leak, color=color, linestyle=line, linewidth=width, marker=marker, markersize=5, label=name
         )
     ax.set(xlabel=word("number of pads", lang), ylabel=word("leak", lang), ylim=(-0.03, 1.03))
     quiet(ax).legend(frameon=False, fontsize=10)
@@ -152,16 +151,12 @@ def leak_paths(
     >>> ax = leak_paths([np.full((3, 3), 1 / 3)] * 2, key_padding_mask(2, 3))
     """
     check_lang(lang, ax)
-    pads = np.asarray(padding_mask)
+    pads = as_mask("padding_mask", padding_mask, ("n",))
     n = len(pads)
-    if not 1 <= len(layers) <= 3:
-        raise ValueError(f"layers must hold the weights of 1 to 3 layers, got {len(layers)}")
-    if ax is None:
-        _, (ax,) = new_figure(0.9 + 1.35 * len(layers))
-    for k, layer in enumerate(layers):
-        weights = as_numbers("layers", layer)
-        if weights.shape != (n, n):
-            raise ValueError(f"layers must have shape {(n, n)}, like padding_mask, got {weights.shape}")
+    check_count("layers", len(layers), 3)
+    shown = [as_numbers(f"layers[{k}]", layer, (n, n)) for k, layer in enumerate(layers)]
+    ax = given_or_new(ax, 0.9 + 1.35 * len(shown))
+    for k, weights in enumerate(shown):
         for (t, u), weight in np.ndenumerate(weights):
             color: str = GREY
             line: Any = "-"
@@ -207,11 +202,8 @@ def loss_denominators(losses: Array, pad_losses: Array, *, ax: Axes | None = Non
     >>> ax = loss_denominators(np.array([2.0, 3.0]), np.array([5.0, 5.0]))
     """
     check_lang(lang, ax)
-    real, extra = as_numbers("losses", losses), as_numbers("pad_losses", pad_losses)
-    if real.ndim != 1 or extra.ndim != 1 or not len(real) or not len(extra):
-        raise ValueError(f"losses and pad_losses must each have one axis, got {real.shape} and {extra.shape}")
-    if ax is None:
-        _, (ax,) = new_figure(3.0)
+    real, extra = as_numbers("losses", losses, ("n",)), as_numbers("pad_losses", pad_losses, ("p",))
+    ax = given_or_new(ax, 3.0)
     n = len(real)
     pads = np.arange(len(extra) + 1)
     both = [np.concatenate([real, extra[:p]]) for p in pads]
@@ -247,13 +239,10 @@ def mask_maps(masks: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
     >>> figure = mask_maps({"causal": np.triu(np.ones((3, 3), dtype=bool), k=1)})
     """
     check_lang(lang)
-    if not 1 <= len(masks) <= 3:
-        raise ValueError(f"masks must hold 1 to 3 masks, got {len(masks)}")
+    check_labelled("masks", masks, 3)
+    shown = [as_mask(f"masks[{title!r}]", mask, ("n_q", "n_k")) for title, mask in masks.items()]
     figure, axes = new_figure(0.9 + 4.2 / len(masks) if len(masks) > 1 else 3.4, columns=len(masks))
-    for ax, (title, given) in zip(axes, masks.items(), strict=True):
-        mask = np.asarray(given)
-        if mask.dtype != bool or mask.ndim != 2:
-            raise ValueError(f"masks must be bool (n_q, n_k), got {mask.dtype} of shape {mask.shape}")
+    for ax, title, mask in zip(axes, masks, shown, strict=True):
         for t, u in np.ndindex(mask.shape):
             allowed = not mask[t, u]
             ax.add_patch(
@@ -294,11 +283,8 @@ def output_mask_bars(
     >>> ax = output_mask_bars({"mean": (0.6, 0.0)})
     """
     check_lang(lang, ax)
-    values = as_numbers("changes", list(changes.values()))
-    if values.shape != (len(changes), 2) or not len(changes) or not (values >= 0).all():
-        raise ValueError(f"changes must hold pairs of numbers from 0 up, got {dict(changes)}")
-    if ax is None:
-        _, (ax,) = new_figure(0.9 + 0.62 * len(changes))
+    values = np.stack(list(as_labelled("changes", changes, (2,), most=math.inf, low=0).values()))
+    ax = given_or_new(ax, 0.9 + 0.62 * len(changes))
     for side, (name, color, hatch) in enumerate((("without", ORANGE, None), ("with", BLUE, "////"))):
         y = np.arange(len(changes)) + (side - 0.5) * 0.36
         ax.barh(
@@ -337,9 +323,9 @@ def padding_sides(lengths: Sequence[int], *, lang: Lang = "en") -> Figure:
     >>> figure = padding_sides([5, 2, 3])
     """
     check_lang(lang)
-    counts = [integer("each of lengths", length, minimum=1) for length in lengths]
-    if not counts or max(counts) > 12:
-        raise ValueError(f"lengths must hold numbers from 1 to 12, got {list(lengths)}")
+    counts = as_integers("lengths", lengths, 1)
+    if max(counts) > 12:
+        raise ValueError(f"lengths must hold numbers from 1 to 12, got {counts}")
     n = max(counts)
     right, left = key_padding_mask(counts), key_padding_mask(counts, side="left")
     place = np.broadcast_to(np.arange(n), right.shape)
@@ -367,11 +353,3 @@ def padding_sides(lengths: Sequence[int], *, lang: Lang = "en") -> Figure:
         ax.set_title(word(title, lang), fontsize=10, loc="left")
         ax.set_frame_on(False)
     return figure
-
-
-def _check_curves(curves: Mapping[str, Sequence[float]], points: int) -> None:
-    if not 1 <= len(curves) <= len(COLORS):
-        raise ValueError(f"curves must hold 1 to {len(COLORS)} of them, got {len(curves)}")
-    for name, values in curves.items():
-        if len(values) != points:
-            raise ValueError(f"curves must hold {points} values each, like pads; {name!r} has {len(values)}")

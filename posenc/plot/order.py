@@ -11,16 +11,17 @@ from matplotlib.patches import Rectangle
 
 from posenc._arrays import Array
 from posenc.order import same_bag
+from posenc.plot._checks import as_labelled, as_number, as_numbers
 from posenc.plot._style import (
     COLORS,
     GREY,
     LINES,
     ORANGE,
     Lang,
-    as_numbers,
     check_lang,
     color_bar,
-    new_figure,
+    even_scale,
+    given_or_new,
     quiet,
     word,
 )
@@ -65,18 +66,15 @@ def order_blindness(
     check_lang(lang, ax)
     if len(first) == 0 or not same_bag(first, second):
         raise ValueError(f"first and second must hold the same tokens, got {list(first)} and {list(second)}")
-    above, below = as_numbers("first_outputs", first_outputs), as_numbers("second_outputs", second_outputs)
     n = len(first)
-    if above.ndim != 2 or above.shape[0] != n or above.shape[1] == 0:
-        raise ValueError(f"first_outputs must have shape ({n}, d), got {above.shape}")
-    if below.shape != above.shape:
-        raise ValueError(f"second_outputs must have shape {above.shape}, got {below.shape}")
-    if ax is None:
-        _, (ax,) = new_figure(2.6)
+    above = as_numbers("first_outputs", first_outputs, (n, "d"))
+    below = as_numbers("second_outputs", second_outputs, above.shape)
+    atol = as_number("atol", atol, low=0)
+    ax = given_or_new(ax, 2.6)
     # The mean of each row of vectors stands behind them, half a column apart.
     columns = [*range(n), n + 0.3]
     above, below = np.vstack([above, above.mean(axis=0)]), np.vstack([below, below.mean(axis=0)])
-    most = float(np.abs([above, below]).max()) or 1.0
+    most = even_scale(above, below)
     high, low = GAP + STRIP, 0.0
     for y, vectors, tokens, side in ((high, above, first, 1), (low, below, second, -1)):
         for x, vector, label in zip(columns, vectors, [*tokens, word("mean", lang)], strict=True):
@@ -127,15 +125,9 @@ def loss_curves(
     >>> ax = loss_curves({"no code": [0.9, 0.7], "with code": [0.9, 0.1]}, chance=0.693)
     """
     check_lang(lang, ax)
-    if not 1 <= len(curves) <= len(COLORS):
-        raise ValueError(f"curves must hold 1 to {len(COLORS)} models, got {len(curves)}")
-    shown = {name: as_numbers(f"curves[{name!r}]", losses) for name, losses in curves.items()}
-    for name, values in shown.items():
-        if values.ndim != 1 or values.size == 0:
-            what = "none" if values.size == 0 else f"shape {values.shape}"
-            raise ValueError(f"curves must hold losses for every model, got {what} for {name!r}")
-    if ax is None:
-        _, (ax,) = new_figure(2.8)
+    shown = as_labelled("curves", curves, ("steps",))
+    chance = None if chance is None else as_number("chance", chance)
+    ax = given_or_new(ax, 2.8)
     if chance is not None:
         ax.axhline(chance, color=GREY, linewidth=0.8)
         ax.annotate(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -11,15 +10,16 @@ from matplotlib.figure import Figure
 
 from posenc._arrays import Array
 from posenc._checks import integer
+from posenc.plot._checks import as_labelled
 from posenc.plot._style import (
     BLUE,
     GREY,
     ORANGE,
     Lang,
-    as_numbers,
     check_lang,
     legend_above,
     new_figure,
+    new_panels,
     quiet,
     shade,
     word,
@@ -48,9 +48,12 @@ def bucket_staircase(
     check_lang(lang)
     reach = integer("reach", reach, minimum=1)
     k = np.arange(-reach, reach + 1)
+    both, causal = (
+        t5_bucket(k, num_buckets=num_buckets, max_distance=max_distance, bidirectional=bidirectional)
+        for bidirectional in (True, False)
+    )
     _, (ax,) = new_figure(3.0)
-    for both, color, line, name in ((True, BLUE, "-", "bidirectional"), (False, ORANGE, "--", "causal")):
-        buckets = t5_bucket(k, num_buckets=num_buckets, max_distance=max_distance, bidirectional=both)
+    for buckets, color, line, name in ((both, BLUE, "-", "bidirectional"), (causal, ORANGE, "--", "causal")):
         ax.step(k, buckets, where="mid", color=color, linestyle=line, linewidth=1.6, label=word(name, lang))
     ax.axvline(0, color=GREY, linewidth=0.8)
     ax.set(xlabel=word("offset", lang), ylabel=word("bucket", lang), ylim=(-1, num_buckets + 1))
@@ -75,24 +78,16 @@ def bias_curves(biases: Mapping[str, Array], *, trained: int | None = None, lang
         ValueError: there are none or more than six, one is not of shape (n,), or trained is below 1.
     """
     check_lang(lang)
-    if not 1 <= len(biases) <= 6:
-        raise ValueError(f"biases must hold one to six labelled curves, got {len(biases)}")
+    shown = as_labelled("biases", biases, ("n",))
     if trained is not None:
         trained = integer("trained", trained, minimum=1)
-    columns = 1 if len(biases) == 1 else 2
-    rows = math.ceil(len(biases) / columns)
-    figure, axes = new_figure(0.5 + 1.5 * rows, rows=rows, columns=columns, sharex=True)
-    for ax, (label, bias) in zip(axes, biases.items(), strict=False):
-        values = as_numbers(f"biases[{label!r}]", bias)
-        if values.ndim != 1 or values.size == 0:
-            raise ValueError(f"biases[{label!r}] must have shape (n,), got {values.shape}")
+    figure, axes, _ = new_panels(len(shown), 0.5, 1.5, sharex=True)
+    for ax, (label, values) in zip(axes, shown.items(), strict=True):
         k = np.arange(1 - values.size, 1)
         if trained is not None and trained < values.size:
             shade(ax, k[0], 0.5 - trained)
         ax.plot(k, values - values.max(), color=BLUE, marker=".", markersize=3, linewidth=1)
         quiet(ax).set_title(label, fontsize=10, loc="left")
-    for ax in axes[len(biases) :]:
-        ax.set_axis_off()
     figure.supxlabel(word("offset", lang), fontsize=10)
     figure.supylabel(word("bias", lang), fontsize=10)
     return figure

@@ -10,9 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
-from posenc import _checks
 from posenc._arrays import Array
-from posenc._checks import check_even_dim, integer
+from posenc._checks import check_base, check_even_dim, integer, number
+from posenc.plot._checks import as_labelled, as_number, as_numbers
+from posenc.plot._dials import check_dial_dim, dial, dial_rows, hand
 from posenc.plot._style import (
     BLUE,
     COLORS,
@@ -22,16 +23,16 @@ from posenc.plot._style import (
     ORANGE,
     Lang,
     check_lang,
+    given_or_new,
     legend_above,
     new_figure,
-    number,
     plain_ticks,
     quiet,
     shade,
     word,
 )
-from posenc.rotary import head_frequencies, rotate
-from posenc.sinusoidal import frequencies, wavelengths
+from posenc.rotary import apply_rotary, head_frequencies
+from posenc.sinusoidal import sinusoidal_frequencies, sinusoidal_wavelengths
 
 __all__ = ["frequency_ratios", "head_scores", "period_comb", "rotating_pairs", "score_decay"]
 
@@ -47,7 +48,7 @@ def rotating_pairs(
     Args:
         places: positions (t, u) of query and key, one to four of them.
         dim: width, even and at most 12, so that dials stay readable.
-        base: as in `posenc.frequencies`.
+        base: as in `posenc.sinusoidal_frequencies`.
         lang: language of the labels, "en" or "zh".
 
     Returns:
@@ -57,34 +58,21 @@ def rotating_pairs(
         ValueError: dim is odd or above 12, there are no places or more than four, or one is no pair.
     """
     check_lang(lang)
-    half = check_even_dim(dim) // 2
-    if half > 6:
-        raise ValueError(f"dim must be at most 12 for dials that can be read, got {dim}")
-    spots = np.asarray(places, dtype=float)
-    if spots.ndim != 2 or spots.shape[1] != 2 or not 1 <= len(spots) <= 4:
-        raise ValueError(f"places must hold one to four pairs (t, u), got shape {spots.shape}")
+    half = check_dial_dim(dim) // 2
+    spots = as_numbers("places", places, ("n", 2), most=4)
     start = np.tile([1.0, 0.0], half)
-    tips = rotate(start, spots, base=base).reshape(len(spots), 2, half, 2)
-    omega, lengths = frequencies(dim, base), wavelengths(dim, base)
-    figure, axes = new_figure(0.75 + 4.1 / half * len(spots), rows=len(spots), columns=half)
-    rim = np.linspace(0, 2 * math.pi, 101)
+    tips = apply_rotary(start, spots, base=base).reshape(len(spots), 2, half, 2)
+    omega = sinusoidal_frequencies(dim, base)
+    figure, axes = dial_rows(0.75, 4.1, [f"t = {t:g}\nu = {u:g}" for t, u in spots], dim, base, lang)
     for k, ax in enumerate(axes):
         row, i = divmod(k, half)
         t, u = spots[row]
-        ax.plot(np.cos(rim), np.sin(rim), color=GREY, linewidth=1)
+        dial(ax)
         swept = np.linspace(omega[i] * t, omega[i] * u, 200)
         ax.plot(0.5 * np.cos(swept), 0.5 * np.sin(swept), color=GREY, linewidth=3, solid_capstyle="butt")
         for which, (color, line, marker) in enumerate(((BLUE, "-", "o"), (ORANGE, "--", "s"))):
-            x, y = tips[row, which, i]
             name = word(("query", "key")[which], lang) if k == 0 else None
-            ax.plot([0, x], [0, y], color=color, linestyle=line, linewidth=2, label=name)
-            ax.plot(x, y, color=color, linestyle="none", marker=marker, markersize=5)
-        ax.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), xticks=(), yticks=(), aspect="equal")
-        ax.spines[:].set_visible(False)
-        if row == 0:
-            ax.set_title(f"{word('wavelength', lang)}\n{number(lengths[i])}", fontsize=10)
-        if i == 0:
-            ax.set_ylabel(f"t = {t:g}\nu = {u:g}", fontsize=10, rotation=0, ha="right", va="center")
+            hand(ax, tips[row, which, i], color, line, marker, label=name)
     figure.legend(loc="outside lower center", ncols=2, frameon=False)
     return figure
 
@@ -107,20 +95,17 @@ def head_scores(
         The axes.
 
     Raises:
-        TypeError, ValueError: wavelengths as in `posenc.head_frequencies`, or more than six; n below 2.
+        TypeError, ValueError: wavelengths as in `posenc.rotary.head_frequencies`, or more than six; n below 2.
     """
     check_lang(lang, ax)
-    omega = head_frequencies(wavelengths)
-    if omega.shape[1] != 1 or len(omega) > len(COLORS):
-        raise ValueError(f"wavelengths must be one a head, at most {len(COLORS)}, got {wavelengths!r}")
+    omega = head_frequencies(as_numbers("wavelengths", wavelengths, ("heads",), most=len(COLORS)))
     n = integer("n", n, minimum=2)
-    if ax is None:
-        _, (ax,) = new_figure(2.9)
+    ax = given_or_new(ax, 2.9)
     offsets = np.linspace(0, n, 40 * n + 1)
     unit = np.array([1.0, 0.0])
     ax.axhline(0.5, color=GREY, linewidth=0.8)
     for row, color, line, marker in zip(omega, COLORS, LINES, MARKERS, strict=False):
-        scores = rotate(unit, offsets, frequencies=row) @ unit
+        scores = apply_rotary(unit, offsets, frequencies=row) @ unit
         length = 2 * math.pi / row[0]
         ax.plot(offsets, scores, color=color, linestyle=line, label=f"λ = {length:g}")
         if length / 6 <= n:
@@ -152,13 +137,12 @@ def period_comb(
         TypeError, ValueError: an argument of the wrong kind or out of range.
     """
     check_lang(lang, ax)
-    period = _checks.number("period", period, above=0)
+    period = number("period", period, above=0)
     t = integer("position", position, minimum=0)
     n = t + 1 if n is None else integer("n", n, minimum=t + 1)
-    if ax is None:
-        _, (ax,) = new_figure(2.9)
+    ax = given_or_new(ax, 2.9)
     u, unit, omega = np.arange(n), np.array([1.0, 0.0]), np.array([2 * math.pi / period])
-    scores = rotate(unit, u, frequencies=omega) @ rotate(unit, [t], frequencies=omega)[0]
+    scores = apply_rotary(unit, u, frequencies=omega) @ apply_rotary(unit, [t], frequencies=omega)[0]
     best = np.isclose(scores, scores.max(), atol=1e-9)
     shade(ax, t - period - 0.5, t - 0.5, label=word("one period", lang))
     ax.vlines(u, 0, scores, color=BLUE, linewidth=1)
@@ -186,18 +170,18 @@ def score_decay(
         n: offsets 0..n−1, at least 2.
         samples: number of vectors drawn, at least 2.
         seed: of the vectors.
-        base: as in `posenc.frequencies`.
+        base: as in `posenc.sinusoidal_frequencies`.
         lang: language of the labels, "en" or "zh".
 
     Returns:
         The figure.
 
     Raises:
-        TypeError, ValueError: dim or base as in `posenc.frequencies`; another argument no integer or out of
+        TypeError, ValueError: dim or base as in `posenc.sinusoidal_frequencies`; another argument no integer or out of
             range.
     """
     check_lang(lang)
-    dim = check_even_dim(dim)
+    dim, base = check_even_dim(dim), check_base(base)
     n = integer("n", n, minimum=2)
     samples = integer("samples", samples, minimum=2)
     generator = np.random.default_rng(integer("seed", seed, minimum=0))
@@ -207,7 +191,7 @@ def score_decay(
     cases = ((q, "same vector", BLUE), (other, "independent", ORANGE))
     for ax, (key, name, color) in zip(axes, cases, strict=True):
         scores = np.stack(
-            [(q * rotate(key, np.full(samples, k), base=base)).sum(axis=-1) for k in offsets], axis=1
+            [(q * apply_rotary(key, np.full(samples, k), base=base)).sum(axis=-1) for k in offsets], axis=1
         )
         mean, spread = scores.mean(axis=0), scores.std(axis=0)
         ax.axhline(0, color=GREY, linewidth=0.8)
@@ -244,17 +228,12 @@ def frequency_ratios(
         ValueError: there are no methods, more than six, or of different widths.
     """
     check_lang(lang, ax)
-    scaled = {name: np.asarray(omega, dtype=float) for name, omega in methods.items()}
-    shapes = {omega.shape for omega in scaled.values()}
-    if not 1 <= len(scaled) <= len(COLORS) or len(shapes) != 1 or len(next(iter(shapes))) != 1:
-        raise ValueError(
-            f"methods must hold one to {len(COLORS)} arrays of one shape (dim/2,), got {sorted(shapes)}"
-        )
-    dim = 2 * next(iter(shapes))[0]
-    if ax is None:
-        _, (ax,) = new_figure(3.3)
+    scaled = as_labelled("methods", methods, ("dim/2",), same_length=True)
+    dim = 2 * len(next(iter(scaled.values())))
+    old = sinusoidal_frequencies(dim, base)
+    length = None if length is None else as_number("length", length, above=0)
+    ax = given_or_new(ax, 3.3)
     if length is not None:
-        length = _checks.number("length", length, above=0)
         ax.axvline(length, color=GREY, linewidth=1)
         ax.annotate(
             word("training length", lang), (length, 0.02), xycoords=("data", "axes fraction"), xytext=(-4, 0),
@@ -266,7 +245,7 @@ def frequency_ratios(
         # Few markers, each curve's at other pairs: close ones would hide the style of the line.
         start = k * every // len(scaled)
         ax.plot(
-            wavelengths(dim, base), omega / frequencies(dim, base), color=color, linestyle=line,
+            sinusoidal_wavelengths(dim, base), omega / old, color=color, linestyle=line,
             marker=marker, markersize=5, markevery=(start, every), label=name,
         )  # fmt: skip
     quiet(ax).set(xscale="log", xlabel=word("wavelength before", lang), ylabel=word("speed ratio", lang))

@@ -11,24 +11,27 @@ from matplotlib.figure import Figure
 
 from posenc._arrays import Array
 from posenc._checks import check_base, check_even_dim, integer
+from posenc.plot._checks import as_numbers, as_pairs, as_widths
+from posenc.plot._dials import check_dial_dim, clock, dial_rows, hand
 from posenc.plot._style import (
     BLUE,
     COLORS,
-    GREY,
     LINES,
     ORANGE,
     Lang,
-    as_numbers,
     check_lang,
     color_bar,
+    even_scale,
     framed,
+    given_or_new,
     new_figure,
     number,
     plain_ticks,
     quiet,
+    signed_map,
     word,
 )
-from posenc.sinusoidal import code_distance, sinusoidal_encoding, wavelengths
+from posenc.sinusoidal import code_distance, sinusoidal_encoding, sinusoidal_wavelengths
 
 __all__ = ["clock_hands", "code_distances", "heat_map", "nearest_codes", "waveforms", "wavelength_ladder"]
 
@@ -42,7 +45,7 @@ def clock_hands(positions: Sequence[float], dim: int, *, base: float = 10000.0, 
     Args:
         positions: integer or real positions, one to six of them.
         dim: width of the encoding, even and at most 12, so that dials stay readable.
-        base: as in `posenc.frequencies`.
+        base: as in `posenc.sinusoidal_frequencies`.
         lang: language of the labels, "en" or "zh".
 
     Returns:
@@ -52,29 +55,12 @@ def clock_hands(positions: Sequence[float], dim: int, *, base: float = 10000.0, 
         ValueError: dim is odd or above 12, or there are no positions, or more than six.
     """
     check_lang(lang)
-    half = check_even_dim(dim) // 2
-    if half > 6:
-        raise ValueError(f"dim must be at most 12 for dials that can be read, got {dim}")
-    t = as_numbers("positions", positions)
-    if t.ndim != 1 or not 1 <= t.size <= 6:
-        raise ValueError(f"positions must hold one to six positions, got shape {t.shape}")
-    tips = sinusoidal_encoding(t, dim, base=base).reshape(t.size, half, 2)
-    lengths = wavelengths(dim, base)
-    figure, axes = new_figure(0.35 + 4.3 / half * t.size, rows=t.size, columns=half)
-    rim = np.linspace(0, 2 * math.pi, 101)
-    for k, ax in enumerate(axes):
-        row, i = divmod(k, half)
-        x, y = tips[row, i]
-        ax.plot(np.sin(rim), np.cos(rim), color=GREY, linewidth=1)
-        ax.plot(0, 1, color=GREY, linestyle="none", marker="|", markersize=7)
-        ax.plot([0, x], [0, y], color=BLUE, linewidth=2)
-        ax.plot(x, y, color=BLUE, linestyle="none", marker="o", markersize=5)
-        ax.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), xticks=(), yticks=(), aspect="equal")
-        ax.spines[:].set_visible(False)
-        if row == 0:
-            ax.set_title(f"{word('wavelength', lang)}\n{number(lengths[i])}", fontsize=10)
-        if i == 0:
-            ax.set_ylabel(f"t = {t[row]:g}", fontsize=10, rotation=0, ha="right", va="center")
+    dim = check_dial_dim(dim)
+    t = as_numbers("positions", positions, ("n",), most=6)
+    tips = sinusoidal_encoding(t, dim, base=base).reshape(-1, 2)
+    figure, axes = dial_rows(0.35, 4.3, [f"t = {place:g}" for place in t], dim, base, lang)
+    for ax, tip in zip(axes, tips, strict=True):
+        hand(clock(ax), tip, BLUE)
     return figure
 
 
@@ -86,7 +72,7 @@ def code_distances(dims: Sequence[int], *, n: int = 61, base: float = 10000.0, l
     Args:
         dims: widths to compare, even.
         n: offsets 0..n−1, at least 2.
-        base: as in `posenc.frequencies`.
+        base: as in `posenc.sinusoidal_frequencies`.
         lang: language of the labels, "en" or "zh".
 
     Returns:
@@ -96,7 +82,7 @@ def code_distances(dims: Sequence[int], *, n: int = 61, base: float = 10000.0, l
         ValueError: there are no widths, one is odd, or n is below 2.
     """
     check_lang(lang)
-    dims = _check_dims(dims)
+    dims, base = as_widths(dims), check_base(base)
     n = integer("n", n, minimum=2)
     offsets = np.arange(n)
     figure, axes = new_figure(0.5 + 1.25 * len(dims), rows=len(dims), sharex=True)
@@ -127,14 +113,10 @@ def heat_map(codes: Array, *, ax: Axes | None = None, lang: Lang = "en") -> Axes
         ValueError: codes are not a finite matrix with a row and a column.
     """
     check_lang(lang, ax)
-    shown = as_numbers("codes", codes)
-    if shown.ndim != 2 or shown.size == 0:
-        raise ValueError(f"codes must have shape (n, dim), both at least 1, got {shown.shape}")
-    if ax is None:
-        _, (ax,) = new_figure(3.4)
-    most = float(np.abs(shown).max(initial=0)) or 1.0
-    framed(ax)
-    image = ax.imshow(shown, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="none")
+    shown = as_numbers("codes", codes, ("n", "dim"))
+    ax = given_or_new(ax, 3.4)
+    most = even_scale(shown)
+    image = signed_map(framed(ax), shown, most)
     color_bar(image, ax, word("value", lang), (-most, 0, most))
     ax.set(xlabel=word("dimension", lang), ylabel=word("position", lang))
     return ax
@@ -153,7 +135,7 @@ def nearest_codes(
     Args:
         dims: widths to compare, even, at most six.
         n: largest number of positions, at least 3. Both axes are logarithmic.
-        base: as in `posenc.frequencies`.
+        base: as in `posenc.sinusoidal_frequencies`.
         ax: axes to draw into; a new figure if None.
         lang: language of the labels, "en" or "zh".
 
@@ -164,12 +146,9 @@ def nearest_codes(
         ValueError: there are no widths or more than six, one is odd, or n is below 3.
     """
     check_lang(lang, ax)
-    dims = _check_dims(dims)
-    if len(dims) > len(COLORS):
-        raise ValueError(f"dims must hold at most {len(COLORS)} widths, got {len(dims)}")
+    dims, base = as_widths(dims, most=len(COLORS)), check_base(base)
     offsets = np.arange(1, integer("n", n, minimum=3))
-    if ax is None:
-        _, (ax,) = new_figure(3.2)
+    ax = given_or_new(ax, 3.2)
     for dim, color, line in zip(dims, COLORS, LINES, strict=False):
         # Codes of n positions are at offsets 1..n-1 from each other; only steps and the end need drawing.
         smallest = np.minimum.accumulate(code_distance(offsets, dim, base=base))
@@ -191,7 +170,7 @@ def wavelength_ladder(
 
     Args:
         dims: widths to compare, even, one line each.
-        base: as in `posenc.frequencies`.
+        base: as in `posenc.sinusoidal_frequencies`.
         ax: axes to draw into; a new figure if None.
         lang: language of the labels, "en" or "zh".
 
@@ -202,17 +181,16 @@ def wavelength_ladder(
         ValueError: there are no widths, or one is odd.
     """
     check_lang(lang, ax)
-    dims = _check_dims(dims)
+    dims = as_widths(dims)
     limit = 2 * math.pi * check_base(base)
-    if ax is None:
-        _, (ax,) = new_figure(0.9 + 0.45 * len(dims))
+    ax = given_or_new(ax, 0.9 + 0.45 * len(dims))
     ax.axvline(limit, color=ORANGE, linestyle="--", linewidth=1.2)
     ax.annotate(
         f"2π · {base:g}", (limit, 1), xycoords=("data", "axes fraction"), xytext=(0, 2),
         textcoords="offset points", ha="center", va="bottom", fontsize=10,
     )  # fmt: skip
     for k, dim in enumerate(dims):
-        lengths = wavelengths(dim, base)
+        lengths = sinusoidal_wavelengths(dim, base)
         ax.plot(lengths, np.full(len(lengths), k), color=BLUE, marker="|", markersize=11, linewidth=0.6)
         ax.annotate(
             number(lengths[-1]), (lengths[-1], k), xytext=(-3, 8), textcoords="offset points",
@@ -238,7 +216,7 @@ def waveforms(
         dim: width of the encoding, even.
         pairs: which pair indices i to draw, each in 0..dim/2−1; if None up to four, evenly spread.
         n: how many positions, at least 2. Curves are drawn at real positions between, dots at 0, 1, ...
-        base: as in `posenc.frequencies`.
+        base: as in `posenc.sinusoidal_frequencies`.
         lang: language of the labels, "en" or "zh".
 
     Returns:
@@ -252,12 +230,8 @@ def waveforms(
     n = integer("n", n, minimum=2)
     if pairs is None:
         pairs = sorted({round(i) for i in np.linspace(0, half - 1, min(half, 4))})
-    chosen = [integer("each of pairs", i, minimum=0) for i in pairs]
-    if not chosen:
-        raise ValueError("pairs must name at least one pair, got none")
-    if max(chosen) >= half:
-        raise ValueError(f"pairs must lie in 0..{half - 1} for dim {dim}, got {max(chosen)}")
-    lengths = wavelengths(dim, base)
+    chosen = as_pairs(pairs, dim)
+    lengths = sinusoidal_wavelengths(dim, base)
     fine = np.linspace(0, n - 1, 400)
     curves = sinusoidal_encoding(fine, dim, base=base)
     dots = sinusoidal_encoding(n, dim, base=base)
@@ -273,10 +247,3 @@ def waveforms(
     axes[-1].set_xlabel(word("position", lang))
     axes[0].legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 1), frameon=False, borderaxespad=0)
     return figure
-
-
-def _check_dims(dims: Sequence[int]) -> list[int]:
-    checked = [check_even_dim(dim, "each of dims") for dim in dims]
-    if not checked:
-        raise ValueError("dims must hold at least one width, got none")
-    return checked

@@ -13,9 +13,9 @@ from benchmark import Row, machine, new_bytes, peer, print_table, warm_allocator
 from torch import Tensor
 from torch._dynamo.testing import CompileCounter
 
-from posenc import rotate
-from posenc._rotation import Layout
-from posenc.nn import Rotary
+from posenc import apply_rotary
+from posenc.nn import RotaryEmbedding
+from posenc.rotary._turn import Layout
 
 LONG, STEP, TRAIN = (1, 32, 2048, 128), (1, 32, 1, 128), (8, 12, 512, 64)
 
@@ -41,14 +41,14 @@ def turned(rotary: Callable[..., object], q: Tensor, k: Tensor, **where: int) ->
     return lambda: rotary(q, k, **where)
 
 
-def products(rotary: Rotary, q: Tensor, k: Tensor, offset: int) -> Callable[[], object]:
+def products(rotary: RotaryEmbedding, q: Tensor, k: Tensor, offset: int) -> Callable[[], object]:
     """Only the arithmetic: views and code made beforehand. No way of calling torch does less."""
     code = rotary.table[offset : offset + q.shape[-2]].view(torch.complex64)
     pairs = [x.view(torch.complex64) for x in (q, k)]
     return lambda: [z * code for z in pairs]
 
 
-def trained(rotary: Rotary, q: Tensor, k: Tensor) -> Callable[[], object]:
+def trained(rotary: RotaryEmbedding, q: Tensor, k: Tensor) -> Callable[[], object]:
     """Forward and backward; tensors made under inference_mode could not have gradients."""
     inputs, upstream = [x.clone().requires_grad_() for x in (q, k)], (k, q)
 
@@ -60,7 +60,7 @@ def trained(rotary: Rotary, q: Tensor, k: Tensor) -> Callable[[], object]:
 
 
 def rows() -> Iterator[Row]:
-    interleaved, half = Rotary(128), Rotary(128, layout="half")
+    interleaved, half = RotaryEmbedding(128), RotaryEmbedding(128, layout="half")
     compiled = torch.compile(half)
     long, short, low = pair(LONG), pair(STEP), pair(LONG, torch.bfloat16)
     step = turned(interleaved, *short, offset=2000)
@@ -76,7 +76,12 @@ def rows() -> Iterator[Row]:
     yield Row("half, compiled, bfloat16", "copy_", 3.5, turned(compiled, *low), copies(*low))
     train = pair(TRAIN)
     yield Row(
-        "forward + backward", "copy_, twice", 1.8, trained(Rotary(64), *train), copies(*train, *train), 30
+        "forward + backward",
+        "copy_, twice",
+        1.8,
+        trained(RotaryEmbedding(64), *train),
+        copies(*train, *train),
+        30,
     )
 
 
@@ -84,7 +89,7 @@ def graphs(layout: Layout) -> int:
     """How many graphs torch.compile makes for many lengths."""
     torch._dynamo.reset()
     counter = CompileCounter()
-    compiled = torch.compile(Rotary(64, layout=layout), backend=counter, fullgraph=True)
+    compiled = torch.compile(RotaryEmbedding(64, layout=layout), backend=counter, fullgraph=True)
     for length in (16, 100, 33, 2000, 7, 512):
         compiled(*pair((1, 2, length, 64)))
     return counter.frame_count
@@ -92,15 +97,15 @@ def graphs(layout: Layout) -> int:
 
 def bfloat16_error(layout: Layout) -> float:
     q, k = pair(LONG, torch.bfloat16)
-    turned_q, _ = Rotary(128, layout=layout)(q, k)
-    return float((turned_q - rotate(q.double(), LONG[2], layout=layout)).abs().max())
+    turned_q, _ = RotaryEmbedding(128, layout=layout)(q, k)
+    return float((turned_q - apply_rotary(q.double(), LONG[2], layout=layout)).abs().max())
 
 
 def phase_error(position: int = 1_000_000) -> float:
     """Error of float32 sines and cosines near a position, against the angles in extended precision."""
     positions = np.arange(position - 1000, position + 1)
     unit = torch.tensor([1.0, 0.0]).repeat(64).expand(len(positions), 128)
-    ours = rotate(unit, positions).double().numpy()
+    ours = apply_rotary(unit, positions).double().numpy()
     exact = np.longdouble(10000) ** (-np.arange(0, 128, 2, dtype=np.longdouble) / 128) * positions[:, None]
     return float(max(abs(ours[:, 0::2] - np.cos(exact)).max(), abs(ours[:, 1::2] - np.sin(exact)).max()))
 
@@ -111,7 +116,7 @@ def main() -> None:
     print(machine())
     print(f"q, k: {LONG}, one token {STEP}\ntraining {TRAIN}; float32 unless said\n")
     q, k = pair(LONG)
-    comparisons, rotate_long = list(rows()), turned(Rotary(128), q, k)
+    comparisons, rotate_long = list(rows()), turned(RotaryEmbedding(128), q, k)
     with torch.inference_mode():  # as a model runs that is not being trained
         print_table(comparisons)
         memory = new_bytes(rotate_long) / (q.nbytes + k.nbytes)

@@ -42,7 +42,7 @@ plt.rcParams["axes.prop_cycle"] = plt.cycler(
 
 # %%
 x = np.array([1.0, 0.0, 1.0, 0.0])
-path = posenc.rotate(x, np.arange(45))
+path = posenc.apply_rotary(x, np.arange(45))
 for t in [0, 1, 6, 7, 22, 44]:
     print(f"t = {t:2d}  {path[t].round(3)}")
 
@@ -60,7 +60,7 @@ for ax, i in zip(axes, [0, 1]):
 # Never exactly back: $2\pi$ is no whole number of steps. After 44 steps the fast arrow is very close, for $44/7$ is
 # nearly $2\pi$. The slow arrow is what tells 0 and 44 apart.
 #
-# **Try it.** Give `rotate` the argument `base=100`. Which of the two arrows changes?
+# **Try it.** Give `apply_rotary` the argument `base=100`. Which of the two arrows changes?
 
 # %% [markdown]
 # ## The score knows the offset {#offset}
@@ -75,8 +75,8 @@ q, k = rng.normal(size=(2, 64))
 fig, axes = plt.subplots(2, 1, figsize=(4.8, 4.2), sharex=True)
 offsets = np.arange(-60, 61)
 for t in [100, 1000, 100_000]:
-    q_t = posenc.rotate(q, [t])[0]
-    scores = posenc.rotate(k, t + offsets) @ q_t
+    q_t = posenc.apply_rotary(q, [t])[0]
+    scores = posenc.apply_rotary(k, t + offsets) @ q_t
     sums = (k + posenc.sinusoidal_encoding(t + offsets, 64)) @ (
         q + posenc.sinusoidal_encoding([t], 64)[0]
     )
@@ -103,8 +103,8 @@ axes[1].legend(ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.3));
 # **Predict:** is a curve of scores symmetric about offset 0, if $q = k$? If $q$ and $k$ are two different vectors?
 
 # %%
-same = posenc.rotate(q, offsets) @ q
-other = posenc.rotate(k, offsets) @ q
+same = posenc.apply_rotary(q, offsets) @ q
+other = posenc.apply_rotary(k, offsets) @ q
 for name, scores in [("q = k", same), ("q ≠ k", other)]:
     print(f"{name}: symmetric {np.allclose(scores, scores[::-1])}")
 
@@ -112,12 +112,12 @@ for name, scores in [("q = k", same), ("q ≠ k", other)]:
 # Each pair of $q$ and $k$ has an angle between them before anything is turned. It decides on which side of 0 the
 # cosine of that pair has its peak. With $q = k$ all these angles are 0.
 #
-# **Try it.** Set `k = posenc.rotate(q, [20])[0]`. At which offset does the curve have its peak, and why on that side?
+# **Try it.** Set `k = posenc.apply_rotary(q, [20])[0]`. At which offset does the curve have its peak, and why on that side?
 
 # %% [markdown]
 # ## A head that looks back {#look-back}
 #
-# `posenc.offset_query` turns a key so that it becomes the query for an offset. **Predict:** which is easier to hit
+# `posenc.rotary.offset_query` turns a key so that it becomes the query for an offset. **Predict:** which is easier to hit
 # exactly, 3 back or 300 back? And does a wider head do better?
 
 # %%
@@ -126,8 +126,8 @@ for d in [8, 32, 128]:
     key = np.ones(d) / np.sqrt(d)
     for offset in [-3, -300]:
         u = np.arange(1001)
-        q_t = posenc.rotate(posenc.offset_query(key, offset), [800])[0]
-        scores = posenc.rotate(key, u) @ q_t
+        q_t = posenc.apply_rotary(posenc.rotary.offset_query(key, offset), [800])[0]
+        scores = posenc.apply_rotary(key, u) @ q_t
         second, first = np.argsort(scores)[-2:]
         margin, away = scores[first] - scores[second], abs(second - first)
         hit = first - 800
@@ -150,8 +150,8 @@ for d in [8, 32, 128]:
 
 # %%
 q, k = rng.normal(size=(2, 16, 64)) / np.sqrt(8)
-right = posenc.rotate(q, 16) @ posenc.rotate(k, 16).T
-wrong = posenc.rotate(q, 16, layout="half") @ posenc.rotate(k, 16, layout="half").T
+right = posenc.apply_rotary(q, 16) @ posenc.apply_rotary(k, 16).T
+wrong = posenc.apply_rotary(q, 16, layout="half") @ posenc.apply_rotary(k, 16, layout="half").T
 print(f"max |wrong − right| = {np.abs(wrong - right).max():.2f}")
 print(f"max |right|         = {np.abs(right).max():.2f}")
 
@@ -182,7 +182,7 @@ fig.colorbar(image, ax=axes, label="s, Δs", shrink=0.8);
 # %%
 d, length, factor = 64, 512, 8
 methods = {
-    "ω": posenc.frequencies(d),
+    "ω": posenc.sinusoidal_frequencies(d),
     "ω/8": posenc.linear_frequencies(d, factor),
     "YaRN": posenc.yarn_frequencies(d, factor, original_length=length),
 }
@@ -191,8 +191,8 @@ unit = np.tile([1.0, 0.0], d // 2)
 fig, axes = plt.subplots(1, 2, figsize=(4.8, 2.8), sharey=True)
 for name, omega in methods.items():
     for ax, n in zip(axes, [np.arange(16), np.arange(0, 4096, 16)]):
-        ax.plot(n, posenc.rotate(unit, n, frequencies=omega) @ unit, label=name)
-    one, far = posenc.rotate(unit, [1, 4095], frequencies=omega) @ unit
+        ax.plot(n, posenc.apply_rotary(unit, n, frequencies=omega) @ unit, label=name)
+    one, far = posenc.apply_rotary(unit, [1, 4095], frequencies=omega) @ unit
     print(f"{name:>4}: u − t = 1 {one:6.2f}   u − t = 4095 {far:6.2f}")
 axes[0].set(xlabel="u − t", ylabel="s", title="0 … 15")
 axes[1].set(xlabel="u − t", title="0 … 4095")

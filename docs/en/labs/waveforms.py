@@ -46,7 +46,7 @@ plt.rcParams["axes.prop_cycle"] = plt.cycler(
 dim, n = 16, 100
 
 print(" i        ω          λ    n/λ")
-clocks = zip(posenc.frequencies(dim), posenc.wavelengths(dim))
+clocks = zip(posenc.sinusoidal_frequencies(dim), posenc.sinusoidal_wavelengths(dim))
 for i, (omega, wavelength) in enumerate(clocks):
     print(f"{i:2d}  {omega:.5f}  {wavelength:9.1f}  {n / wavelength:5.2f}")
 
@@ -90,13 +90,13 @@ axes[-1].set_xlabel("t");
 top = 2 * np.pi * 10000
 print("   d  λ[1]/λ[0]     λ[-1]  λ[-1]/2πb")
 for d in [4, 16, 64, 512, 4096]:
-    ladder = posenc.wavelengths(d)
+    ladder = posenc.sinusoidal_wavelengths(d)
     ratio, last = ladder[1] / ladder[0], ladder[-1]
     print(f"{d:4d}  {ratio:9.4f}  {last:8.1f}  {last / top:9.4f}")
 
 fig, ax = plt.subplots(figsize=(4.8, 2.8))
 for d, marker in [(8, "o"), (16, "s"), (64, ".")]:
-    ax.semilogy(posenc.wavelengths(d), marker=marker, ms=4, label=f"d = {d}")
+    ax.semilogy(posenc.sinusoidal_wavelengths(d), marker=marker, ms=4, label=f"d = {d}")
 ax.axhline(top, color="#767676", linewidth=1, linestyle="-")
 ax.text(31, 1.2 * top, "2πb", ha="right")
 ax.set(xlabel="i", ylabel="λ", ylim=(3, 3e5))
@@ -123,7 +123,7 @@ ax.legend(loc="lower right");
 dim = 64
 print("      b  λ[0]  λ[16]       λ[-1]")
 for base in [100, 10_000, 1_000_000]:
-    ladder = posenc.wavelengths(dim, base)
+    ladder = posenc.sinusoidal_wavelengths(dim, base)
     first, middle, last = ladder[[0, 16, -1]]
     print(f"{base:7d}  {first:.2f}  {middle:5.0f}  {last:10.0f}")
 
@@ -146,7 +146,7 @@ fig.colorbar(image, ax=axes, label="sin ωt", ticks=[-1, 0, 1], shrink=0.6);
 # short text.
 #
 # **Try it.** At $d = 64$, how large must $b$ be for the longest wavelength to exceed 131,072 positions? Solve
-# $2\pi b^{(d-2)/d} = 131072$ for $b$, then check with `posenc.wavelengths`.
+# $2\pi b^{(d-2)/d} = 131072$ for $b$, then check with `posenc.sinusoidal_wavelengths`.
 
 # %% [markdown]
 # ## How far apart are two codes? {#distance}
@@ -159,7 +159,7 @@ offsets = np.linspace(0, 200, 501)
 
 fig, ax = plt.subplots(figsize=(4.8, 2.8))
 for d in [4, 16, 128]:
-    distance = posenc.code_distance(offsets, d) / np.sqrt(d / 2)
+    distance = posenc.sinusoidal.code_distance(offsets, d) / np.sqrt(d / 2)
     ax.plot(offsets, distance, linewidth=1.2, label=f"d = {d}")
 ax.set(xlabel="k", ylabel="‖PE(t+k) − PE(t)‖ / √(d/2)", ylim=(0, 2))
 ax.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1));
@@ -207,7 +207,7 @@ for i, (ax, (x, y)) in enumerate(zip(axes, hands)):
 # only, like a person reading a dial. The search starts in the middle of the slowest turn.
 
 # %%
-frequencies = posenc.frequencies(8)
+frequencies = posenc.sinusoidal_frequencies(8)
 estimate = np.pi / frequencies[-1]
 for omega, (x, y) in zip(frequencies[::-1], hands.round(2)[::-1]):
     angle = np.arctan2(x, y)
@@ -228,7 +228,7 @@ for omega, (x, y) in zip(frequencies[::-1], hands.round(2)[::-1]):
 # ## Reading through noise {#noise}
 #
 # In a model the code is added to a token embedding, so nobody reads it undisturbed. Add Gaussian noise of standard
-# deviation $\sigma$ to every number of the code, and let `posenc.decode_position` name the position whose
+# deviation $\sigma$ to every number of the code, and let `posenc.sinusoidal.decode_position` name the position whose
 # code lies nearest.
 #
 # **Predict:** which survives more noise, a code of width 8 or one of width 128? And when the decoder errs, is it wrong
@@ -246,7 +246,7 @@ for d, marker in [(8, "o"), (32, "s"), (128, "^")]:
     shares = []
     for sigma in sigmas:
         noise = sigma * rng.standard_normal(clean.shape)
-        guess = posenc.decode_position(clean + noise, n)
+        guess = posenc.sinusoidal.decode_position(clean + noise, n)
         error = np.abs(guess - np.arange(n))
         shares.append(np.mean(error > 0))
         if np.isclose(sigma, [0.1, 0.5, 1.0]).any():

@@ -25,9 +25,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import posenc
-from posenc.attention import attention
-from posenc.masks import check_padding, key_padding_mask, pad_batch
-from posenc.masks import leak_in, leak_out
+from posenc import dot_product_attention
+from posenc.masks import check_padding, key_padding_mask, leak_in, leak_out, pad_batch
 
 plt.rcParams["figure.constrained_layout.use"] = True
 plt.rcParams["axes.prop_cycle"] = plt.cycler(
@@ -48,7 +47,7 @@ w_q, w_k, w_v = rng.normal(size=(3, dim, dim))
 
 
 def attend(x, s=0.1, **options):
-    return attention(x @ w_q * s, x @ w_k * s, x @ w_v * s, **options)
+    return dot_product_attention(x @ w_q * s, x @ w_k * s, x @ w_v * s, **options)
 
 
 def padded(p, side="right"):

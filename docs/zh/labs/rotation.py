@@ -39,7 +39,7 @@ plt.rcParams["axes.prop_cycle"] = plt.cycler(
 
 # %%
 x = np.array([1.0, 0.0, 1.0, 0.0])
-path = posenc.rotate(x, np.arange(45))
+path = posenc.apply_rotary(x, np.arange(45))
 for t in [0, 1, 6, 7, 22, 44]:
     print(f"t = {t:2d}  {path[t].round(3)}")
 
@@ -56,7 +56,7 @@ for ax, i in zip(axes, [0, 1]):
 #
 # 永远不会分毫不差地回来，因为 $2\pi$ 不是整数步。走 44 步，快箭头已经很接近了，因为 $44/7$ 差不多就是 $2\pi$。分得清 0 和 44 的，是慢箭头。
 #
-# **动手**：给 `rotate` 加上参数 `base=100`。两根箭头里，哪一根变了？
+# **动手**：给 `apply_rotary` 加上参数 `base=100`。两根箭头里，哪一根变了？
 
 # %% [markdown]
 # ## 分数认得偏移 {#offset}
@@ -70,8 +70,8 @@ q, k = rng.normal(size=(2, 64))
 fig, axes = plt.subplots(2, 1, figsize=(4.8, 4.2), sharex=True)
 offsets = np.arange(-60, 61)
 for t in [100, 1000, 100_000]:
-    q_t = posenc.rotate(q, [t])[0]
-    scores = posenc.rotate(k, t + offsets) @ q_t
+    q_t = posenc.apply_rotary(q, [t])[0]
+    scores = posenc.apply_rotary(k, t + offsets) @ q_t
     sums = (k + posenc.sinusoidal_encoding(t + offsets, 64)) @ (
         q + posenc.sinusoidal_encoding([t], 64)[0]
     )
@@ -96,20 +96,20 @@ axes[1].legend(ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.3));
 # **预测**：$q = k$ 时，分数曲线关于偏移 0 对称吗？$q$ 和 $k$ 是两个不同的向量呢？
 
 # %%
-same = posenc.rotate(q, offsets) @ q
-other = posenc.rotate(k, offsets) @ q
+same = posenc.apply_rotary(q, offsets) @ q
+other = posenc.apply_rotary(k, offsets) @ q
 for name, scores in [("q = k", same), ("q ≠ k", other)]:
     print(f"{name}: symmetric {np.allclose(scores, scores[::-1])}")
 
 # %% [markdown]
 # 还没旋转，$q$ 和 $k$ 的每一对数之间就已经有一个夹角，它决定这一对的余弦在 0 的哪一侧出现峰值。$q = k$ 时，这些夹角都是 0。
 #
-# **动手**：令 `k = posenc.rotate(q, [20])[0]`。曲线的峰在哪个偏移上？为什么在那一侧？
+# **动手**：令 `k = posenc.apply_rotary(q, [20])[0]`。曲线的峰在哪个偏移上？为什么在那一侧？
 
 # %% [markdown]
 # ## 往回看的头 {#look-back}
 #
-# `posenc.offset_query` 把键转一下，变成专找某个偏移的查询。**预测**：往回 3 位和往回 300 位，哪个更容易正中？头宽一些，会更好吗？
+# `posenc.rotary.offset_query` 把键转一下，变成专找某个偏移的查询。**预测**：往回 3 位和往回 300 位，哪个更容易正中？头宽一些，会更好吗？
 
 # %%
 print("  d  offset   hit  margin  runner-up")
@@ -117,8 +117,8 @@ for d in [8, 32, 128]:
     key = np.ones(d) / np.sqrt(d)
     for offset in [-3, -300]:
         u = np.arange(1001)
-        q_t = posenc.rotate(posenc.offset_query(key, offset), [800])[0]
-        scores = posenc.rotate(key, u) @ q_t
+        q_t = posenc.apply_rotary(posenc.rotary.offset_query(key, offset), [800])[0]
+        scores = posenc.apply_rotary(key, u) @ q_t
         second, first = np.argsort(scores)[-2:]
         margin, away = scores[first] - scores[second], abs(second - first)
         hit = first - 800
@@ -136,8 +136,8 @@ for d in [8, 32, 128]:
 
 # %%
 q, k = rng.normal(size=(2, 16, 64)) / np.sqrt(8)
-right = posenc.rotate(q, 16) @ posenc.rotate(k, 16).T
-wrong = posenc.rotate(q, 16, layout="half") @ posenc.rotate(k, 16, layout="half").T
+right = posenc.apply_rotary(q, 16) @ posenc.apply_rotary(k, 16).T
+wrong = posenc.apply_rotary(q, 16, layout="half") @ posenc.apply_rotary(k, 16, layout="half").T
 print(f"max |wrong − right| = {np.abs(wrong - right).max():.2f}")
 print(f"max |right|         = {np.abs(right).max():.2f}")
 
@@ -164,7 +164,7 @@ fig.colorbar(image, ax=axes, label="s, Δs", shrink=0.8);
 # %%
 d, length, factor = 64, 512, 8
 methods = {
-    "ω": posenc.frequencies(d),
+    "ω": posenc.sinusoidal_frequencies(d),
     "ω/8": posenc.linear_frequencies(d, factor),
     "YaRN": posenc.yarn_frequencies(d, factor, original_length=length),
 }
@@ -173,8 +173,8 @@ unit = np.tile([1.0, 0.0], d // 2)
 fig, axes = plt.subplots(1, 2, figsize=(4.8, 2.8), sharey=True)
 for name, omega in methods.items():
     for ax, n in zip(axes, [np.arange(16), np.arange(0, 4096, 16)]):
-        ax.plot(n, posenc.rotate(unit, n, frequencies=omega) @ unit, label=name)
-    one, far = posenc.rotate(unit, [1, 4095], frequencies=omega) @ unit
+        ax.plot(n, posenc.apply_rotary(unit, n, frequencies=omega) @ unit, label=name)
+    one, far = posenc.apply_rotary(unit, [1, 4095], frequencies=omega) @ unit
     print(f"{name:>4}: u − t = 1 {one:6.2f}   u − t = 4095 {far:6.2f}")
 axes[0].set(xlabel="u − t", ylabel="s", title="0 … 15")
 axes[1].set(xlabel="u − t", title="0 … 4095")

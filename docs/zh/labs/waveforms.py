@@ -41,7 +41,7 @@ plt.rcParams["axes.prop_cycle"] = plt.cycler(
 dim, n = 16, 100
 
 print(" i        ω          λ    n/λ")
-clocks = zip(posenc.frequencies(dim), posenc.wavelengths(dim))
+clocks = zip(posenc.sinusoidal_frequencies(dim), posenc.sinusoidal_wavelengths(dim))
 for i, (omega, wavelength) in enumerate(clocks):
     print(f"{i:2d}  {omega:.5f}  {wavelength:9.1f}  {n / wavelength:5.2f}")
 
@@ -81,13 +81,13 @@ axes[-1].set_xlabel("t");
 top = 2 * np.pi * 10000
 print("   d  λ[1]/λ[0]     λ[-1]  λ[-1]/2πb")
 for d in [4, 16, 64, 512, 4096]:
-    ladder = posenc.wavelengths(d)
+    ladder = posenc.sinusoidal_wavelengths(d)
     ratio, last = ladder[1] / ladder[0], ladder[-1]
     print(f"{d:4d}  {ratio:9.4f}  {last:8.1f}  {last / top:9.4f}")
 
 fig, ax = plt.subplots(figsize=(4.8, 2.8))
 for d, marker in [(8, "o"), (16, "s"), (64, ".")]:
-    ax.semilogy(posenc.wavelengths(d), marker=marker, ms=4, label=f"d = {d}")
+    ax.semilogy(posenc.sinusoidal_wavelengths(d), marker=marker, ms=4, label=f"d = {d}")
 ax.axhline(top, color="#767676", linewidth=1, linestyle="-")
 ax.text(31, 1.2 * top, "2πb", ha="right")
 ax.set(xlabel="i", ylabel="λ", ylim=(3, 3e5))
@@ -110,7 +110,7 @@ ax.legend(loc="lower right");
 dim = 64
 print("      b  λ[0]  λ[16]       λ[-1]")
 for base in [100, 10_000, 1_000_000]:
-    ladder = posenc.wavelengths(dim, base)
+    ladder = posenc.sinusoidal_wavelengths(dim, base)
     first, middle, last = ladder[[0, 16, -1]]
     print(f"{base:7d}  {first:.2f}  {middle:5.0f}  {last:10.0f}")
 
@@ -130,7 +130,7 @@ fig.colorbar(image, ax=axes, label="sin ωt", ticks=[-1, 0, 1], shrink=0.6);
 #
 # 三幅图的第一行完全一样：无论底数多大，$\omega_0 = 1$。其余各行都变慢了。底数大，相隔极远的位置也能分开；代价是，文本一短，许多频率对在每个位置上说的都是同一句话。
 #
-# **动手**：$d = 64$ 时，要让最长的波长超过 131072 个位置，$b$ 至少多大？从 $2\pi b^{(d-2)/d} = 131072$ 解出 $b$，再用 `posenc.wavelengths` 验算。
+# **动手**：$d = 64$ 时，要让最长的波长超过 131072 个位置，$b$ 至少多大？从 $2\pi b^{(d-2)/d} = 131072$ 解出 $b$，再用 `posenc.sinusoidal_wavelengths` 验算。
 
 # %% [markdown]
 # ## 两个编码相距多远 {#distance}
@@ -142,7 +142,7 @@ offsets = np.linspace(0, 200, 501)
 
 fig, ax = plt.subplots(figsize=(4.8, 2.8))
 for d in [4, 16, 128]:
-    distance = posenc.code_distance(offsets, d) / np.sqrt(d / 2)
+    distance = posenc.sinusoidal.code_distance(offsets, d) / np.sqrt(d / 2)
     ax.plot(offsets, distance, linewidth=1.2, label=f"d = {d}")
 ax.set(xlabel="k", ylabel="‖PE(t+k) − PE(t)‖ / √(d/2)", ylim=(0, 2))
 ax.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1));
@@ -182,7 +182,7 @@ for i, (ax, (x, y)) in enumerate(zip(axes, hands)):
 # 人会从最慢的指针读起：它只有一圈，而且只走了一小段，所以给出的位置虽然粗略，却没有“第几圈”的疑问。下一根更精细，只是不知道转过几圈；粗略的位置正好告诉我们圈数。就这样一根一根读下去。下面的代码每根指针只读两位小数，像人看表盘那样；最慢的一圈从正中间找起。
 
 # %%
-frequencies = posenc.frequencies(8)
+frequencies = posenc.sinusoidal_frequencies(8)
 estimate = np.pi / frequencies[-1]
 for omega, (x, y) in zip(frequencies[::-1], hands.round(2)[::-1]):
     angle = np.arctan2(x, y)
@@ -198,7 +198,7 @@ for omega, (x, y) in zip(frequencies[::-1], hands.round(2)[::-1]):
 # %% [markdown]
 # ## 隔着噪声读 {#noise}
 #
-# 模型把编码加到词嵌入上，所以没有谁能原封不动地读到它。给编码的每个数加上标准差为 $\sigma$ 的高斯噪声，再让 `posenc.decode_position` 说出哪个位置的编码离它最近。
+# 模型把编码加到词嵌入上，所以没有谁能原封不动地读到它。给编码的每个数加上标准差为 $\sigma$ 的高斯噪声，再让 `posenc.sinusoidal.decode_position` 说出哪个位置的编码离它最近。
 #
 # **预测**：宽度 8 和宽度 128，哪个更经得起噪声？读错的时候，是差一两个位置，还是差上几百个？
 
@@ -214,7 +214,7 @@ for d, marker in [(8, "o"), (32, "s"), (128, "^")]:
     shares = []
     for sigma in sigmas:
         noise = sigma * rng.standard_normal(clean.shape)
-        guess = posenc.decode_position(clean + noise, n)
+        guess = posenc.sinusoidal.decode_position(clean + noise, n)
         error = np.abs(guess - np.arange(n))
         shares.append(np.mean(error > 0))
         if np.isclose(sigma, [0.1, 0.5, 1.0]).any():

@@ -13,27 +13,29 @@ import torch
 
 from posenc import (
     alibi_slopes,
-    axial_frequencies,
-    dynamic_ntk_frequencies,
-    frequencies,
+    apply_rotary,
+    apply_rotary_axes,
+    dot_product_attention,
     linear_frequencies,
     llama3_frequencies,
-    longrope_attention_factor,
-    longrope_frequencies,
     mrope_coordinates,
-    mrope_frequencies,
-    proportional_frequencies,
-    rotate,
-    rotate_axes,
-    rotate_xpos,
+    sinusoidal_frequencies,
     t5_bias,
     t5_bucket,
     yarn_attention_factor,
     yarn_frequencies,
 )
-from posenc.attention import attention
 from posenc.masks import check_padding, masked_mean, positions_from_mask
-from posenc.nn import AlibiAttention, AlibiBias, LearnedEncoding, Rotary, SinusoidalEncoding, T5Bias
+from posenc.nn import AlibiAttention, AlibiBias, LearnedEncoding, RotaryEmbedding, SinusoidalEncoding, T5Bias
+from posenc.rotary import (
+    apply_xpos,
+    axial_frequencies,
+    dynamic_ntk_frequencies,
+    longrope_attention_factor,
+    longrope_frequencies,
+    mrope_frequencies,
+    proportional_frequencies,
+)
 
 
 def peer(name: str) -> Any:
@@ -156,22 +158,22 @@ def test_llama_is_half() -> None:
     q, k = queries(2, 3, 50, 32)
     cos, sin = llama.LlamaRotaryEmbedding(config)(q, torch.arange(50)[None].expand(2, -1))
     for ours, theirs in zip(
-        Rotary(32, layout="half")(q, k), llama.apply_rotary_pos_emb(q, k, cos, sin), strict=True
+        RotaryEmbedding(32, layout="half")(q, k), llama.apply_rotary_pos_emb(q, k, cos, sin), strict=True
     ):
         close(ours, theirs)
         with pytest.raises(AssertionError):
-            close(Rotary(32)(q, k)[0], theirs)
+            close(RotaryEmbedding(32)(q, k)[0], theirs)
 
 
 def test_llama_4_is_interleaved() -> None:
     llama4 = peer("transformers.models.llama4.modeling_llama4")
     q, k = queries(2, 50, 3, 32)  # heads after the sequence
     code = torch.polar(
-        torch.ones(50, 16), torch.arange(50)[:, None] * torch.from_numpy(frequencies(32)).float()
+        torch.ones(50, 16), torch.arange(50)[:, None] * torch.from_numpy(sinusoidal_frequencies(32)).float()
     )
     theirs = llama4.apply_rotary_emb(q, k, code[None].expand(2, -1, -1))
     for x, turned in zip((q, k), theirs, strict=True):
-        close(rotate(x, torch.arange(50)[None, :, None]), turned)
+        close(apply_rotary(x, torch.arange(50)[None, :, None]), turned)
 
 
 def test_gpt_neox_is_half_and_partial() -> None:
@@ -182,7 +184,7 @@ def test_gpt_neox_is_half_and_partial() -> None:
     cos, sin = neox.GPTNeoXRotaryEmbedding(config)(q, torch.arange(50)[None])
     theirs = neox.apply_rotary_pos_emb(q, k, cos, sin)
     for x, turned in zip((q, k), theirs, strict=True):
-        close(rotate(x, 50, layout="half", rotary_dim=8), turned)
+        close(apply_rotary(x, 50, layout="half", rotary_dim=8), turned)
 
 
 def test_gpt_j_is_interleaved() -> None:
@@ -191,7 +193,9 @@ def test_gpt_j_is_interleaved() -> None:
     assert (config.rotary_dim, config.n_embd // config.n_head) == (64, 256)
     sin, cos = gptj.create_sinusoidal_positions(50, 32).chunk(2, dim=-1)
     q, _ = queries(2, 50, 3, 32)
-    close(rotate(q, torch.arange(50)[None, :, None]), gptj.apply_rotary_pos_emb(q, sin[None], cos[None]))
+    close(
+        apply_rotary(q, torch.arange(50)[None, :, None]), gptj.apply_rotary_pos_emb(q, sin[None], cos[None])
+    )
 
 
 SHORT, LONG = torch.linspace(1, 1.5, 16).tolist(), torch.linspace(1, 40, 16).tolist()
@@ -282,7 +286,7 @@ def test_qwen2_vl_has_three_coordinates_and_is_half() -> None:
     theirs = qwen.apply_rotary_pos_emb(q, k, cos, sin)
     omega = mrope_frequencies(128, (16, 24, 24))
     for x, turned in zip((q, k), theirs, strict=True):
-        close(rotate_axes(x, places, omega, layout="half"), turned)
+        close(apply_rotary_axes(x, places, omega, layout="half"), turned)
 
 
 def test_qwen2_vl_counts_text_and_images_as_we_do() -> None:
@@ -307,7 +311,7 @@ def test_qwen2_vl_vision_is_axial_and_half() -> None:
     q, k = queries(12, 2, dim)  # heads after the sequence
     cos, sin = qwen.Qwen2VLVisionRotaryEmbedding(config)(q, grid)
     theirs, _ = qwen.apply_rotary_pos_emb_vision(q, k, cos, sin)
-    ours = rotate_axes(q.transpose(0, 1), grid, axial_frequencies(dim, 2), layout="half")
+    ours = apply_rotary_axes(q.transpose(0, 1), grid, axial_frequencies(dim, 2), layout="half")
     close(ours.transpose(0, 1), theirs)
 
 
@@ -315,7 +319,7 @@ def test_xpos_of_rotary_embedding_torch() -> None:
     theirs = peer("rotary_embedding_torch").RotaryEmbedding(32, use_xpos=True)
     q, k = queries(1, 2, 50, 32)
     expected = theirs.rotate_queries_and_keys(q, k)
-    for ours, turned in zip(rotate_xpos(q, k, 50, center=25), expected, strict=True):
+    for ours, turned in zip(apply_xpos(q, k, 50, center=25), expected, strict=True):
         close(ours, turned.detach())
 
 
@@ -325,7 +329,7 @@ def test_axial_frequencies_of_rotary_embedding_torch() -> None:
     q, _ = queries(2, 3, 5, 32)
     theirs = package.apply_rotary_emb(angles, q)
     grid = torch.cartesian_prod(torch.arange(3), torch.arange(5))
-    ours = rotate_axes(q.flatten(1, 2), grid, axial_frequencies(32, 2))
+    ours = apply_rotary_axes(q.flatten(1, 2), grid, axial_frequencies(32, 2))
     close(ours.unflatten(1, (3, 5)), theirs.detach())
 
 
@@ -367,7 +371,7 @@ def test_t5_adds_its_bias_to_scores_that_are_not_scaled() -> None:
     expected = theirs(x)[0]
     q, k, v = (m(x).unflatten(-1, (3, 8)).transpose(1, 2) for m in (theirs.q, theirs.k, theirs.v))
     bias = t5_bias(theirs.relative_attention_bias.weight, 30)
-    output, _ = attention(q, k, v, bias=bias[None], scale=1.0)
+    output, _ = dot_product_attention(q, k, v, bias=bias[None], scale=1.0)
     close(theirs.o(output.transpose(1, 2).flatten(-2)), expected)
 
 
@@ -390,7 +394,7 @@ def model_of_transformers() -> torch.nn.Module:
                 SinusoidalEncoding(8, 50, dropout=0.0),
                 LearnedEncoding(8, 50, dropout=0.0),
             )
-            self.rotary, self.halves = Rotary(8, 50), Rotary(8, 50, layout="half")
+            self.rotary, self.halves = RotaryEmbedding(8, 50), RotaryEmbedding(8, 50, layout="half")
             self.bias, self.t5, self.attention = AlibiBias(2), T5Bias(2), AlibiAttention(2)
             self.post_init()
 

@@ -1,0 +1,290 @@
+"""Who may see whom: masks of keys, of the future, of other documents, and how other libraries take them.
+
+In every mask True means "not allowed" or "padding", as in torch.nn.MultiheadAttention.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from posenc._arrays import Array, Namespace, namespace, to_device_of
+from posenc._checks import integer
+from posenc.masks._checks import Side, _as_counts, check_documents, check_mask, check_side
+
+__all__ = [
+    "causal_mask",
+    "combine_masks",
+    "document_mask",
+    "empty_rows",
+    "key_padding_mask",
+    "multihead_mask",
+    "safe_mask",
+    "sdpa_mask",
+]
+
+
+def causal_mask(n: int, *, like: Array | None = None) -> Array:
+    """The mask that hides the future: query t may see the keys 0..t.
+
+    M[t, u] = (u > t); True means not allowed.
+
+    Args:
+        n: sequence length, at least 0.
+        like: an array whose library and device the mask gets, such as the input of the model; NumPy if None.
+
+    Returns:
+        bool array (n, n), True above the diagonal.
+
+    Raises:
+        TypeError, ValueError: n is not an integer, or negative.
+
+    >>> causal_mask(3)
+    array([[False,  True,  True],
+           [False, False,  True],
+           [False, False, False]])
+
+    Source: Vaswani et al. (2017), section 3.2.3.
+    """
+    mask = np.triu(np.ones((integer("n", n, minimum=0),) * 2, dtype=bool), k=1)
+    return mask if like is None else to_device_of(mask, like, namespace(like=like))
+
+
+def document_mask(documents: Array) -> Array:
+    """The mask that keeps the documents of a packed row apart: block-diagonal.
+
+    M[t, u] = (documents[t] ≠ documents[u]); a pad (negative number) sees nothing and is seen by nothing.
+
+    Join it with a causal mask by `|`. A pad's row is without any key: see `safe_mask`.
+
+    Args:
+        documents: integer (..., n), as `document_ids` or `pack_sequences` give them.
+
+    Returns:
+        bool array (..., n, n), True where not allowed.
+
+    Raises:
+        TypeError: documents are not integers.
+        ValueError: a document is in pieces: its number comes back after another one (unseen while
+            torch.compile traces).
+
+    >>> document_mask(np.array([0, 0, 1])).astype(int)
+    array([[0, 0, 1],
+           [0, 0, 1],
+           [1, 1, 0]])
+
+    Source: Krell et al. (2021), section 3.2. https://arxiv.org/abs/2107.02027
+    """
+    check_documents(documents)
+    return (documents[..., :, None] != documents[..., None, :]) | (documents < 0)[..., None]
+
+
+def combine_masks(padding_mask: Array, *, mask: Array | None = None) -> Array:
+    """A key-padding mask and a mask of queries and keys in one: forbidden is what either forbids.
+
+    M[b, t, u] = padding_mask[b, u] or mask[t, u].
+
+    `posenc.dot_product_attention` takes the result as mask for a (batch, n, d) query; with heads, (batch,
+    heads, n, d), pass `combine_masks(...)[:, None]`; or pass it the two masks apart. For torch's functions
+    see `multihead_mask`, `sdpa_mask`.
+
+    Args:
+        padding_mask: bool (..., n_k), True at pads.
+        mask: bool (n_q, n_k) or (..., n_q, n_k), True where not allowed, such as `causal_mask(n)`. By name
+            only, since no shape tells the two masks apart: exchanged, they would fit as well.
+
+    Returns:
+        bool array (..., n_q, n_k), or (..., 1, n_k) without a mask: every query has the same keys.
+
+    Raises:
+        TypeError: a mask is not bool, or they are of different libraries.
+        ValueError: the shapes do not fit.
+
+    >>> combine_masks(key_padding_mask([1, 2]), mask=causal_mask(2)).astype(int)
+    array([[[0, 1],
+            [0, 1]],
+    <BLANKLINE>
+           [[0, 1],
+            [0, 0]]])
+    """
+    xp = check_mask("padding_mask", padding_mask, 1)
+    keys = padding_mask[..., None, :]
+    if mask is None:
+        return xp.asarray(keys, copy=True)
+    check_mask("mask", mask, 2)
+    namespace(padding_mask=padding_mask, mask=mask)
+    fits = mask.ndim == 2 or mask.shape[:-2] == padding_mask.shape[:-1]
+    if mask.shape[-1] != padding_mask.shape[-1] or not fits:
+        raise ValueError(
+            f"mask must have shape (n_q, {padding_mask.shape[-1]}) or "
+            f"{_shape(*padding_mask.shape[:-1], 'n_q', padding_mask.shape[-1])}, got {tuple(mask.shape)}"
+        )
+    return keys | mask
+
+
+def multihead_mask(mask: Array, num_heads: int) -> Array:
+    """A mask of each batch row as torch.nn.MultiheadAttention takes it: once for each head.
+
+    M[b · num_heads + h] = mask[b]; True stays "not allowed".
+
+    For `attn_mask=` of torch.nn.MultiheadAttention and `mask=` of torch.nn.TransformerEncoder. Where all rows
+    share one mask, pass that (n_q, n_k) as `attn_mask` and the padding as `key_padding_mask` instead.
+
+    What they do with a query that has no key depends on how they are called (torch 2.13, on the CPU). NaN:
+    MultiheadAttention with need_weights=True, its default; in evaluation mode without gradients also with
+    need_weights=False, and so does TransformerEncoder. An attention of 0, so the bias of the last projection:
+    everywhere else. `safe_mask` makes all of them alike.
+
+    Args:
+        mask: bool (batch, n_q, n_k), as `combine_masks` gives it.
+        num_heads: of the layer.
+
+    Returns:
+        bool array (batch · num_heads, n_q, n_k).
+
+    Raises:
+        TypeError: mask is not bool, or num_heads not an integer.
+        ValueError: mask has not three axes, or num_heads is below 1.
+
+    >>> multihead_mask(causal_mask(2)[None], 4).shape
+    (4, 2, 2)
+    """
+    xp = _check_batch_of_masks(mask)
+    return xp.repeat(mask, integer("num_heads", num_heads, minimum=1), axis=0)
+
+
+def sdpa_mask(mask: Array) -> Array:
+    """A mask as torch.nn.functional.scaled_dot_product_attention takes it: True means allowed.
+
+    M[b, 0, t, u] = not mask[b, t, u], the same for each head.
+
+    For `attn_mask=` there, with a query (batch, heads, n_q, d). A query without any key gets 0 from it with
+    torch 2.13 on the CPU, where this was measured, and got NaN before release 2.5; use `safe_mask` where that
+    must not depend on release, device or kernel.
+
+    Args:
+        mask: bool (batch, n_q, n_k), True where not allowed, as `combine_masks` gives it; (n_q, n_k) for all
+            is passed as mask[None].
+
+    Returns:
+        bool array (batch, 1, n_q, n_k), True where allowed.
+
+    Raises:
+        TypeError: mask is not bool.
+        ValueError: mask has not three axes.
+
+    >>> sdpa_mask(causal_mask(2)[None])
+    array([[[[ True, False],
+             [ True,  True]]]])
+    """
+    xp = _check_batch_of_masks(mask)
+    return xp.logical_not(mask)[:, None]
+
+
+def empty_rows(mask: Array) -> Array:
+    """The queries that may see no key at all: softmax over nothing, NaN in many functions.
+
+    E[t] = all u: mask[t, u].
+
+    Args:
+        mask: bool (..., n_q, n_k), True where not allowed.
+
+    Returns:
+        bool array (..., n_q).
+
+    Raises:
+        TypeError, ValueError: mask is not a bool array of at least two axes.
+
+    >>> empty_rows(combine_masks(key_padding_mask([1], 3, side="left"), mask=causal_mask(3)))
+    array([[ True,  True, False]])
+    """
+    xp = check_mask("mask", mask, 2)
+    return xp.all(mask, axis=-1)
+
+
+def safe_mask(mask: Array) -> Array:
+    """The mask with its empty rows opened, so that no function makes NaN of them.
+
+    M[t, u] = mask[t, u] and not empty_rows(mask)[t].
+
+    An opened row gives some output, which means nothing: zero it by `apply_output_mask(output,
+    empty_rows(mask))`. Zeroing alone, without this, cures the output but leaves NaN in the gradient.
+    `posenc.dot_product_attention` needs neither.
+
+    Args:
+        mask: bool (..., n_q, n_k), True where not allowed, every mask combined already: opening one does not
+            help a row that another one closes. A key-padding mask (batch, n_k) that is to stay the only mask
+            is read the same way: the sequences of nothing but pads are opened.
+
+    Returns:
+        bool array of the same shape, every query with at least one key.
+
+    Raises:
+        TypeError, ValueError: mask is not a bool array of at least two axes.
+
+    >>> safe_mask(np.array([[True, True], [True, False]]))
+    array([[False, False],
+           [ True, False]])
+    """
+    xp = check_mask("mask", mask, 2)
+    return mask & xp.logical_not(empty_rows(mask))[..., None]
+
+
+def _check_batch_of_masks(mask: Array) -> Namespace:
+    xp = check_mask("mask", mask, 1)
+    if mask.ndim != 3:
+        raise ValueError(
+            f"mask must have shape (batch, n_q, n_k), got {tuple(mask.shape)}: a padding mask goes through "
+            "combine_masks, a mask (n_q, n_k) for the whole batch in as mask[None]"
+        )
+    return xp
+
+
+def _shape(*axes: int | str) -> str:
+    return f"({', '.join(map(str, axes))})"
+
+
+def key_padding_mask(
+    lengths: int | Sequence[int] | Array,
+    n: int | None = None,
+    *,
+    side: Side = "right",
+    like: Array | None = None,
+) -> Array:
+    """Where the pads of a batch are, from the lengths of its sequences.
+
+    M[b, u] = (u ≥ lengths[b]) with the pads on the right, (u < n − lengths[b]) with the pads on the left.
+
+    True means padding, as in key_padding_mask of torch.nn.MultiheadAttention and src_key_padding_mask of
+    torch.nn.TransformerEncoder. The attention_mask of Hugging Face is its opposite, 1 at real tokens:
+    `(~padding_mask).long()` in torch.
+
+    Args:
+        lengths: number of real tokens of each sequence: an integer, or a list or array of them with one axis.
+            Not token ids: where those are padded already, the mask is `ids == id_of_the_pad`.
+        n: length of the padded rows; the largest of lengths if None, which torch.compile(fullgraph=True)
+            cannot find out from a tensor.
+        side: where the pads are, "right" or "left".
+        like: an array whose library and device the mask gets. If None those of lengths, NumPy for a list.
+
+    Returns:
+        bool array (batch, n), or (n,) for an integer, True at pads.
+
+    Raises:
+        TypeError: lengths are not integers.
+        ValueError: lengths have more than one axis, side is another word, or a length is negative or above n
+            (unseen in a tensor while torch.compile traces).
+
+    >>> key_padding_mask([3, 1], 4)
+    array([[False, False, False,  True],
+           [False,  True,  True,  True]])
+    """
+    check_side(side)
+    counts, numbers, xp = _as_counts(lengths, like, minimum=0)
+    if n is None:
+        n = int(xp.max(counts)) if numbers is None else max(numbers, default=0)
+    elif integer("n", n, minimum=0) < max(numbers or [0]):
+        raise ValueError(f"lengths must be at most n = {n}, got {max(numbers or [0])}")
+    u = xp.arange(n, dtype=counts.dtype, device=counts.device)
+    return u >= counts[..., None] if side == "right" else u < n - counts[..., None]

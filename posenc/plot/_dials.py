@@ -1,0 +1,64 @@
+"""Dials: pairs of a code as hands on a circle."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle
+
+from posenc._arrays import Array
+from posenc._checks import check_even_dim
+from posenc.plot._style import GREY, Lang, new_figure, number, word
+from posenc.sinusoidal import sinusoidal_wavelengths
+
+
+def dial(ax: Axes) -> Axes:
+    """A circle of radius 1 and nothing else."""
+    ax.add_patch(Circle((0, 0), 1, fill=False, edgecolor=GREY, linewidth=1))
+    ax.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), xticks=(), yticks=(), aspect="equal")
+    ax.spines[:].set_visible(False)
+    return ax
+
+
+def clock(ax: Axes) -> Axes:
+    """A dial with a mark at twelve o'clock, where hands start."""
+    ax.plot(0, 1, color=GREY, linestyle="none", marker="|", markersize=7)
+    return dial(ax)
+
+
+def hand(
+    ax: Axes,
+    tip: Array,
+    color: str,
+    line: str = "-",
+    marker: str = "o",
+    *,
+    width: float = 2,
+    label: str | None = None,
+) -> None:
+    """A line from the origin to its tip, which is marked."""
+    x, y = tip
+    ax.plot([0, x], [0, y], color=color, linestyle=line, linewidth=width, label=label)
+    ax.plot(x, y, color=color, linestyle="none", marker=marker, markersize=5)
+
+
+def check_dial_dim(dim: int) -> int:
+    """dim, even and at most 12."""
+    if check_even_dim(dim) > 12:
+        raise ValueError(f"dim must be at most 12 for dials that can be read, got {dim}")
+    return check_even_dim(dim)
+
+
+def dial_rows(
+    margin: float, side: float, rows: Sequence[str], dim: int, base: float, lang: Lang
+) -> tuple[Figure, list[Axes]]:
+    """Axes for dials, side inches a row in all: a row for each label, a column for each pair with its λ."""
+    half = dim // 2
+    figure, axes = new_figure(margin + side / half * len(rows), rows=len(rows), columns=half)
+    for ax, label in zip(axes[::half], rows, strict=True):
+        ax.set_ylabel(label, fontsize=10, rotation=0, ha="right", va="center")
+    for ax, length in zip(axes, sinusoidal_wavelengths(dim, base), strict=False):
+        ax.set_title(f"{word('wavelength', lang)}\n{number(length)}", fontsize=10)
+    return figure, axes

@@ -1,0 +1,29 @@
+"""Relative position biases: the score of a query and a key gets a term that their offset decides.
+
+The offset is k = u − t, position u of the key less position t of the query: a key to the left has k < 0.
+
+offsets   the offset of every key from every query, and matrices that depend on nothing else
+tables    a trained number for each offset or bucket of offsets: the plain table, T5
+kernels   a function of the offset with few trained numbers: KERPLE, FIRE
+vectors   a trained vector for each offset, in the scores and in the output: Shaw
+"""
+
+from posenc.relative.kernels import KerpleKind, fire_bias, fire_distance, kerple_bias
+from posenc.relative.offsets import relative_offsets, toeplitz_bias
+from posenc.relative.tables import relative_bias, t5_bias, t5_bucket
+from posenc.relative.vectors import shaw_attention, shaw_scores, shaw_values
+
+__all__ = [
+    "KerpleKind",
+    "fire_bias",
+    "fire_distance",
+    "kerple_bias",
+    "relative_bias",
+    "relative_offsets",
+    "shaw_attention",
+    "shaw_scores",
+    "shaw_values",
+    "t5_bias",
+    "t5_bucket",
+    "toeplitz_bias",
+]

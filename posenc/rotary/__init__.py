@@ -1,0 +1,57 @@
+"""Rotary position embedding (RoPE): queries and keys turn with their position, so that scores see offsets.
+
+A vector of width dim is read as dim/2 points of a plane. Position t turns point i counter-clockwise by the
+angle ω_i t. Dot products of two turned vectors depend on the difference of their positions.
+
+rotation   queries and keys turned, and the rotation as a matrix
+layouts    which two numbers make a point, and weights moved from one layout to the other
+scaling    frequencies for texts longer than those in training: linear, NTK, YaRN, Llama 3, LongRoPE
+axes       several axes: images, video, and text between them
+heads      a frequency of its own for each head, the period of a series
+xpos       a rotation with a decay
+
+Source: Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding (2021), section 3.
+https://arxiv.org/abs/2104.09864
+"""
+
+from posenc.rotary.axes import apply_rotary_axes, axial_frequencies, mrope_coordinates, mrope_frequencies
+from posenc.rotary.heads import find_period, head_frequencies
+from posenc.rotary.layouts import Layout, half_to_interleaved, interleaved_to_half
+from posenc.rotary.rotation import apply_rotary, offset_query, rotary_matrix
+from posenc.rotary.scaling import (
+    dynamic_ntk_frequencies,
+    linear_frequencies,
+    llama3_frequencies,
+    longrope_attention_factor,
+    longrope_frequencies,
+    ntk_frequencies,
+    proportional_frequencies,
+    yarn_attention_factor,
+    yarn_frequencies,
+)
+from posenc.rotary.xpos import apply_xpos
+
+__all__ = [
+    "Layout",
+    "apply_rotary",
+    "apply_rotary_axes",
+    "apply_xpos",
+    "axial_frequencies",
+    "dynamic_ntk_frequencies",
+    "find_period",
+    "half_to_interleaved",
+    "head_frequencies",
+    "interleaved_to_half",
+    "linear_frequencies",
+    "llama3_frequencies",
+    "longrope_attention_factor",
+    "longrope_frequencies",
+    "mrope_coordinates",
+    "mrope_frequencies",
+    "ntk_frequencies",
+    "offset_query",
+    "proportional_frequencies",
+    "rotary_matrix",
+    "yarn_attention_factor",
+    "yarn_frequencies",
+]

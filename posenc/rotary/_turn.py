@@ -1,0 +1,108 @@
+"""What every rotary function and layer shares: codes of angles, vectors turned by them, and checks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from posenc._arrays import Array, DType, Namespace, is_array, is_traced, namespace
+from posenc._checks import as_numbers, check_values, floating, is_length
+from posenc.rotary.layouts import Layout, from_complex, join, split, to_complex
+from posenc.sinusoidal import sinusoidal_frequencies
+
+
+def codes(angles: Array, dtype: DType, layout: Layout, scale: float | Array, xp: Namespace) -> Array:
+    """scale · (cos, sin) of float64 angles (..., m), placed like pairs: (..., 2m) in `dtype`.
+
+    This is the vector (1, 0), (1, 0), ... turned by the angles, so a row of it looks like a row of x.
+    """
+    cos, sin = xp.cos(angles) * scale, xp.sin(angles) * scale
+    return join(xp.astype(cos, dtype), xp.astype(sin, dtype), layout, xp)
+
+
+def turn(x: Array, code: Array, layout: Layout, xp: Namespace) -> Array:
+    """Each pair of x times its pair of the code, as complex numbers; columns beyond the code stay."""
+    if xp is not np and hasattr(xp, "view_as_complex") and not xp.compiler.is_compiling():
+        return turn_complex(x, to_complex(code, layout, xp), layout, xp)
+    return turn_real(x, code, layout, xp)
+
+
+def turn_real(x: Array, code: Array, layout: Layout, xp: Namespace) -> Array:
+    """`turn` in any array library: four products, which torch's compiler fuses."""
+    n = code.shape[-1]
+    wide = xp.astype(x[..., :n], code.dtype, copy=False)
+    (a, b), (cos, sin) = split(wide, layout), split(code, layout)
+    turned = xp.astype(join(a * cos - b * sin, a * sin + b * cos, layout, xp), x.dtype, copy=False)
+    return turned if n == x.shape[-1] else _with_rest(turned, x, xp)
+
+
+def turn_complex(x: Array, code: Array, layout: Layout, torch: Namespace) -> Array:
+    """`turn` in torch: one product of complex numbers, which its compiler cannot do. The code is complex."""
+    n = 2 * code.shape[-1]
+    if n < x.shape[-1]:
+        return _with_rest(turn_complex(x[..., :n], code, layout, torch), x, torch)
+    narrow = x.dtype not in (torch.float32, torch.float64)
+    z = to_complex(x.float() if narrow else x, layout, torch)
+    if layout == "half" and x.ndim > 1 and torch.is_inference_mode_enabled():
+        z *= code  # z is a copy, and nobody will ask for derivatives
+    else:
+        z = z * code
+    turned = from_complex(z, layout, torch)
+    return turned.to(x.dtype) if narrow else turned
+
+
+def _with_rest(turned: Array, x: Array, xp: Namespace) -> Array:
+    rest = x[..., turned.shape[-1] :]
+    return xp.concat([turned, xp.broadcast_to(rest, (*turned.shape[:-1], rest.shape[-1]))], axis=-1)
+
+
+def check_vectors(name: str, x: Array) -> Namespace:
+    xp = floating(**{name: x})
+    if x.ndim == 0:
+        raise ValueError(f"{name} must have shape (..., seq, dim) or (dim,), got a single number")
+    return xp
+
+
+def check_frequencies(frequencies: Any, base: float, rotary_dim: int, *, whole: bool = True) -> Array:
+    """Frequencies in float64: those given, (m,) or (heads, m), or else the standard ones.
+
+    `whole` says whether they are for whole positions, where a frequency of 2π or more is another one.
+    """
+    if frequencies is None:
+        return sinusoidal_frequencies(rotary_dim, base)
+    if base != 10000.0:
+        raise ValueError(f"base must be left out when frequencies are given, got {base!r}")
+    xp, freqs = as_numbers("frequencies", frequencies)
+    if freqs.ndim not in (1, 2) or 2 * freqs.shape[-1] != rotary_dim:
+        raise ValueError(
+            f"frequencies must have shape ({rotary_dim // 2},) or (heads, {rotary_dim // 2}), one for each "
+            f"pair of the {rotary_dim} numbers that are turned, got {tuple(freqs.shape)}"
+        )
+    if whole:
+        check_below_turn(freqs, xp)
+    return freqs
+
+
+def check_below_turn(freqs: Array, xp: Namespace) -> None:
+    """ValueError if all frequencies make whole turns between whole positions: wavelengths, most likely."""
+    turning = xp.where(freqs == 0, math.inf * xp.ones_like(freqs), xp.abs(freqs))
+    check_values(
+        "frequencies",
+        xp.min(turning),
+        lambda slowest: (slowest < 2 * math.pi) | xp.isinf(slowest),
+        "radians per position, 2π / wavelengths, and not all of a whole turn or more between neighbours",
+        xp,
+    )
+
+
+def are_whole(positions: Any) -> bool:
+    """Whether positions are integers, by their kind."""
+    if is_length(positions):
+        return True
+    if isinstance(positions, list | tuple):
+        positions = np.asarray(positions)
+    if not is_array(positions) or (isinstance(positions, np.ndarray) and is_traced()):
+        return False
+    return bool(namespace(positions).isdtype(positions.dtype, "integral"))

@@ -1,0 +1,170 @@
+"""Rotary position embedding in more than one dimension: images, video, text between them.
+
+A position is now a point with several coordinates, such as (time, row, column). Each pair of a vector turns
+by ω · (its coordinate), and which coordinate that is stands in a table of frequencies, one row a coordinate.
+
+Sources: Su et al., Transformer Upgrade Path 4 (2021), for two dimensions, https://kexue.fm/archives/8397;
+Wang et al., Qwen2-VL (2024), section 2.1, for M-RoPE, https://arxiv.org/abs/2409.12191
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from posenc._arrays import Array, ArrayT, wide_dtype
+from posenc._checks import as_numbers, check_even_dim, integer, number, of_library
+from posenc.rotary._turn import are_whole, check_below_turn, check_vectors, codes, turn
+from posenc.rotary.layouts import Layout, check_layout, check_rotary_dim
+from posenc.sinusoidal import sinusoidal_frequencies
+
+__all__ = ["apply_rotary_axes", "axial_frequencies", "mrope_coordinates", "mrope_frequencies"]
+
+
+def apply_rotary_axes(
+    x: ArrayT,
+    coordinates: Array,
+    frequencies: Array,
+    *,
+    layout: Layout = "interleaved",
+    rotary_dim: int | None = None,
+    scale: float = 1.0,
+) -> ArrayT:
+    """Queries or keys, turned by positions of several coordinates.
+
+    Pair i turns counter-clockwise by Σ_a ω_(a,i) t_a for the position t = (t_0, t_1, ...). Scores depend on
+    the differences of the coordinates, axis by axis. With one axis this is `posenc.apply_rotary`.
+
+    Args:
+        x: floating, shape (..., seq, dim).
+        coordinates: integer or real (float32, float64), shape (seq, axes), or one axis for each of x, of full
+            length or 1 but the last, (batch, 1, seq, axes) say.
+        frequencies: ω in radians per step, shape (axes, rotary_dim/2): `axial_frequencies`,
+            `mrope_frequencies`, or any other. A pair that follows one axis has 0 in the other rows.
+        layout, rotary_dim, scale: as in `posenc.apply_rotary`.
+
+    Returns:
+        Array of the shape and dtype of x.
+
+    >>> grid = np.stack(np.meshgrid([0, 1], [0, 1, 2], indexing="ij"), axis=-1).reshape(6, 2)
+    >>> grid.tolist()
+    [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
+    >>> x = apply_rotary_axes(np.ones((6, 8)), grid, axial_frequencies(8, 2))
+    >>> bool(np.isclose(x[0] @ x[4], x[1] @ x[5]))  # both one row down, one column on
+    True
+    """
+    xp = check_vectors("x", x)
+    turned = check_rotary_dim(rotary_dim, x.shape[-1])
+    check_layout(layout)
+    scale = number("scale", scale)
+    omega_xp, omega = as_numbers("frequencies", frequencies)
+    if omega.ndim != 2 or omega.shape[1] != turned // 2:
+        raise ValueError(f"frequencies must have shape (axes, {turned // 2}), got {tuple(omega.shape)}")
+    if are_whole(coordinates):
+        check_below_turn(omega, omega_xp)
+    _, t = as_numbers("coordinates", coordinates)
+    rows, shape, axes = tuple(x.shape[:-1]), tuple(t.shape), omega.shape[0]
+    fits = shape[:-1] == rows[-1:] or (
+        len(shape) == x.ndim > 2 and all(a in (1, b) for a, b in zip(shape[:-1], rows, strict=True))
+    )
+    if x.ndim < 2 or not fits or shape[-1] != axes:
+        raise ValueError(
+            f"coordinates must have shape {(*rows[-1:], axes)}, or axes that are 1 or those of x "
+            f"{tuple(x.shape)} and {axes} coordinates in the last, got {shape}"
+        )
+    t, omega = of_library("coordinates", t, x, xp), of_library("frequencies", omega, x, xp)
+    return turn(x, codes(t @ omega, wide_dtype(xp, x), layout, scale, xp), layout, xp)
+
+
+def axial_frequencies(dim: int, axes: int, *, base: float = 10000.0) -> np.ndarray:
+    """Frequencies that give each axis a share of the pairs of its own, all shares alike.
+
+    Row a holds posenc.sinusoidal_frequencies(dim/axes, base) for the pairs of axis a and 0 elsewhere: a block diagonal.
+
+    Args:
+        dim: width that is turned, a multiple of 2 · axes.
+        axes: number of coordinates, at least 1; 2 for an image.
+        base: as in `posenc.sinusoidal_frequencies`.
+
+    Returns:
+        float64 NumPy array of shape (axes, dim/2).
+
+    >>> axial_frequencies(8, 2)
+    array([[1.  , 0.01, 0.  , 0.  ],
+           [0.  , 0.  , 1.  , 0.01]])
+
+    Source: the common form for images; Heo et al., Rotary Position Embedding for Vision Transformer (2024),
+    section 3.2. https://arxiv.org/abs/2403.13298
+    """
+    axes = integer("axes", axes, minimum=1)
+    dim = check_even_dim(dim)
+    if dim % (2 * axes):
+        raise ValueError(f"dim must be a multiple of 2 · axes = {2 * axes}, got {dim}")
+    return np.kron(np.eye(axes), sinusoidal_frequencies(dim // axes, base))
+
+
+def mrope_frequencies(dim: int, sections: Sequence[int], *, base: float = 10000.0) -> np.ndarray:
+    """Frequencies of multi-axis RoPE (M-RoPE): the pairs of usual RoPE, dealt out to the axes in sections.
+
+    Row a holds ω_i = base^(−2i/dim) for the pairs i of section a and 0 elsewhere. The columns sum to
+    posenc.sinusoidal_frequencies(dim, base), so a token whose coordinates are all t is turned as by usual RoPE at t.
+
+    Args:
+        dim: width that is turned, even.
+        sections: how many pairs each axis gets, in order; they sum to dim/2. (16, 24, 24) for time, height
+            and width in Qwen2-VL, where dim is 128.
+        base: as in `posenc.sinusoidal_frequencies`.
+
+    Returns:
+        float64 NumPy array of shape (axes, dim/2).
+
+    >>> mrope_frequencies(8, (2, 1, 1)).round(4)
+    array([[1.   , 0.1  , 0.   , 0.   ],
+           [0.   , 0.   , 0.01 , 0.   ],
+           [0.   , 0.   , 0.   , 0.001]])
+
+    Source: Wang et al., Qwen2-VL (2024), section 2.1. https://arxiv.org/abs/2409.12191
+    """
+    omega = sinusoidal_frequencies(dim, base)
+    sizes = [integer("each of sections", size, minimum=0) for size in sections]
+    if sum(sizes) != len(omega):
+        raise ValueError(f"sections must sum to dim/2 = {len(omega)}, got {sizes}")
+    axis = np.repeat(np.arange(len(sizes)), sizes)
+    return np.where(axis == np.arange(len(sizes))[:, None], omega, 0.0)
+
+
+def mrope_coordinates(parts: Sequence[int | Sequence[int]]) -> np.ndarray:
+    """Coordinates (time, row, column) of a sequence that mixes text with images and video, as in M-RoPE.
+
+    A part starts one after the largest coordinate so far. Its text tokens count on, all three coordinates
+    alike; a grid of (frames, rows, columns) counts along its axes, column fastest.
+
+    So an image takes as many positions as its longer side has patches, however many tokens it has.
+
+    Args:
+        parts: in order, a number of text tokens, or (frames, rows, columns) of a grid; an image has 1 frame.
+
+    Returns:
+        Integer NumPy array of shape (tokens, 3), for `apply_rotary_axes`.
+
+    >>> mrope_coordinates([2, (1, 2, 2), 1]).tolist()
+    [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4, 4, 4]]
+
+    Source: Wang et al., Qwen2-VL (2024), section 2.1 and figure 3. https://arxiv.org/abs/2409.12191
+    """
+    if not isinstance(parts, Sequence | np.ndarray) or isinstance(parts, str):
+        raise TypeError(f"parts must be a list of sizes, such as [5, (1, 2, 2)], got {parts!r}")
+    start, found = 0, [np.empty((0, 3), dtype=np.int64)]
+    for part in parts:
+        if isinstance(part, Sequence | np.ndarray):
+            sizes = [integer("each size of a grid", size, minimum=1) for size in part]
+            if len(sizes) != 3:
+                raise ValueError(f"a grid must be (frames, rows, columns), got {part!r}")
+            some = np.indices(sizes).reshape(3, -1).T
+        else:
+            length = integer("a number of text tokens", part, minimum=0)
+            some = np.repeat(np.arange(length)[:, None], 3, axis=1)
+        found.append(start + some)
+        start += int(some.max(initial=-1)) + 1
+    return np.concatenate(found)

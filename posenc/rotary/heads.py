@@ -1,0 +1,75 @@
+"""A frequency of its own for each head, and the period of a series that a head can be tuned to."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from posenc._arrays import Array
+from posenc._checks import (
+    as_numbers,
+    check_values,
+    integer,
+)
+
+__all__ = ["find_period", "head_frequencies"]
+
+
+def head_frequencies(wavelengths: Array) -> np.ndarray:
+    """Frequencies that give each head wavelengths of its own, to be passed to `apply_rotary`.
+
+    ω = 2π/λ. A single pair with q = k scores cos ωk at offset k: above one half as far as λ/6.
+
+    Usual RoPE has one set of dim/2 frequencies and gives it to every head.
+
+    Args:
+        wavelengths: λ in positions, above 0, shape (heads,) for one pair a head, or (heads, dim/2).
+
+    Returns:
+        float64 NumPy array of shape (heads, 1) or (heads, dim/2).
+
+    >>> head_frequencies([4, 32, 512]).round(4).tolist()
+    [[1.5708], [0.1963], [0.0123]]
+    """
+    values = as_numbers("wavelengths", np.asarray(wavelengths))[1]
+    if values.ndim not in (1, 2):
+        raise ValueError(f"wavelengths must have shape (heads,) or (heads, dim/2), got {values.shape}")
+    check_values("wavelengths", values, lambda x: x > 0, "above 0", np)
+    return 2 * math.pi / values.reshape(len(values), -1)
+
+
+def find_period(series: Array, *, min_period: int = 2, max_period: int | None = None) -> int:
+    """The whole period that fits a series best.
+
+    argmax_p |Σ_n (x_n − x̄) e^(−2πi n/p)| over p = min_period, ..., max_period; of equal ones the smallest.
+
+    It asks for one sine wave, so a pattern whose second harmonic is the strongest is found at half its
+    period. A period must be seen twice: above half the length of the series nothing is looked for.
+
+    Args:
+        series: real numbers, shape (n,), evenly spaced, at least 4.
+        min_period, max_period: which periods to try, from 2 to n // 2; n // 2 if None.
+
+    Returns:
+        The period in steps.
+
+    Raises:
+        ValueError: series are constant, or shorter than 4.
+
+    >>> find_period(np.cos(2 * np.pi * np.arange(100) / 7))
+    7
+    """
+    x = as_numbers("series", np.asarray(series))[1]
+    if x.ndim != 1 or len(x) < 4:
+        raise ValueError(f"series must have shape (n,) with n >= 4, got {x.shape}")
+    low = integer("min_period", min_period, minimum=2)
+    high = len(x) // 2 if max_period is None else integer("max_period", max_period, minimum=low)
+    if not low <= high <= len(x) // 2:
+        raise ValueError(f"periods must lie in 2..{len(x) // 2}, half the length, got {low}..{high}")
+    if np.ptp(x) == 0:
+        raise ValueError(f"series must not be constant: it has no period, got {x[0]:g} throughout")
+    x = x - x.mean()
+    n = np.arange(len(x))
+    strength = [abs(np.exp(-2j * math.pi * n / p) @ x) for p in range(low, high + 1)]
+    return low + int(np.argmax(strength))

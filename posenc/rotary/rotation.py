@@ -1,0 +1,197 @@
+"""Rotary position embedding (RoPE): queries and keys turn with their position, so that scores see offsets.
+
+A vector of width dim is read as dim/2 points of a plane. Position t turns point i counter-clockwise by the
+angle ω_i t. Dot products of two turned vectors depend on the difference of their positions.
+
+Which two numbers make a point is the layout: "interleaved" takes neighbours (0, 1), (2, 3), ...; "half" takes
+(0, dim/2), (1, dim/2 + 1), ... Both are in use. They are the same operation on differently ordered columns,
+and a model trained with one gives wrong results with the other until its columns are reordered.
+
+Source: Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding (2021), section 3.
+https://arxiv.org/abs/2104.09864
+"""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from posenc._arrays import Array, ArrayT, DType, device_of, is_array, wide_dtype
+from posenc._checks import (
+    as_numbers,
+    check_even_dim,
+    check_float_dtype,
+    number,
+    of_library,
+    positions_of,
+)
+from posenc.rotary._turn import are_whole, check_frequencies, check_vectors, codes, turn
+from posenc.rotary.layouts import Layout, check_layout, check_rotary_dim
+
+__all__ = ["apply_rotary", "offset_query", "rotary_matrix"]
+
+
+def apply_rotary(
+    x: ArrayT,
+    positions: int | Array,
+    *,
+    base: float = 10000.0,
+    layout: Layout = "interleaved",
+    rotary_dim: int | None = None,
+    frequencies: Array | None = None,
+    scale: float = 1.0,
+) -> ArrayT:
+    """Queries or keys, turned by their positions.
+
+    R(t) x: each pair (a, b) of x becomes (a cos ω_i t − b sin ω_i t, a sin ω_i t + b cos ω_i t), that is
+    (a + bi) · e^(i ω_i t): counter-clockwise. R(t)ᵀ R(u) = R(u − t), so R(t)q · R(u)k = q · R(u − t)k.
+
+    Angles are made in float64 and their sines and cosines rounded once. float16 and bfloat16 vectors are
+    turned in float32 and rounded once.
+
+    Args:
+        x: floating, shape (..., seq, dim): rows are queries or keys, usually (batch, heads, seq, dim). Or one
+            vector, shape (dim,), which is then turned to each of the positions.
+        positions: an integer n, meaning 0, 1, ..., n − 1, or an array of integer or real (float32, float64)
+            positions. For rows: shape (seq,), or one axis for each of x but the last, of full length or 1; so
+            positions (batch, seq) are passed as positions[:, None, :]. For one vector: an array of any
+            shape, [t] for one position t. apply_rotary(x, −positions) turns back.
+        base: as in `posenc.sinusoidal_frequencies`. Not used when frequencies are given.
+        layout: which numbers make a pair: "interleaved" (2i, 2i + 1) or "half" (i, i + rotary_dim/2).
+        rotary_dim: turn the first rotary_dim numbers only and leave the rest as they are; all if None.
+        frequencies: ω_i in radians per position, shape (rotary_dim/2,), or (heads, rotary_dim/2) with a set
+            for each head, the axis before seq. If None, posenc.sinusoidal_frequencies(rotary_dim, base). For integer
+            positions at least one must be below 2π: what turns further is another frequency, or a wavelength.
+        scale: factor on what is turned, such as the attention factor of YaRN.
+
+    Returns:
+        Array of the shape and dtype of x, or positions.shape + (dim,) for one vector.
+
+    Raises:
+        TypeError: positions in float16 or bfloat16, or an integer for a single vector.
+
+    >>> apply_rotary(np.array([1.0, 0.0]), np.array([0, 1, 2])).round(4)
+    array([[ 1.    ,  0.    ],
+           [ 0.5403,  0.8415],
+           [-0.4161,  0.9093]])
+    >>> q, k = np.array([1.0, 0.0]), np.array([0.0, 1.0])
+    >>> pairs = [(2, 5), (1002, 1005), (5, 2)]
+    >>> [round(float(apply_rotary(q, [t])[0] @ apply_rotary(k, [u])[0]), 4) for t, u in pairs]
+    [-0.1411, -0.1411, 0.1411]
+
+    Source: Su et al. (2021), section 3.2.2, equations 15 (the rotation) and 16 (the score); section 3.4.2,
+    equation 34.
+    """
+    xp = check_vectors("x", x)
+    turned = check_rotary_dim(rotary_dim, x.shape[-1])
+    freqs = check_frequencies(frequencies, base, turned, whole=are_whole(positions))
+    check_layout(layout)
+    scale = number("scale", scale)
+    t = positions_of(positions, x, xp)
+    if freqs.ndim == 2:
+        if x.ndim < 3 or x.shape[-3] != freqs.shape[0]:
+            raise ValueError(
+                f"frequencies of {freqs.shape[0]} heads need x of shape (..., {freqs.shape[0]}, seq, dim), "
+                f"got {tuple(x.shape)}"
+            )
+        freqs = freqs[:, None, :]
+    angles = t[..., None] * of_library("frequencies", freqs, x, xp)
+    return turn(x, codes(angles, wide_dtype(xp, x), layout, scale, xp), layout, xp)
+
+
+def rotary_matrix(
+    position: float | Array,
+    dim: int,
+    *,
+    base: float = 10000.0,
+    layout: Layout = "interleaved",
+    frequencies: Array | None = None,
+    dtype: DType | None = None,
+) -> Array:
+    """The rotation of `apply_rotary` as a matrix.
+
+    R(t), with R(t) @ x == apply_rotary(x, [t])[0]; for "interleaved" the blocks [[cos ω_i t, −sin ω_i t],
+    [sin ω_i t, cos ω_i t]] on the diagonal. R(t)ᵀ R(u) = R(u − t) and R(t)ᵀ = R(−t).
+
+    It is there to be looked at: `apply_rotary` does the same with 2 · dim multiplications instead of dim².
+
+    Args:
+        position: t: one integer or real number, or an array of them of any shape. Unlike `positions`
+            elsewhere an integer is itself, not a count.
+        dim: width, even and at least 2.
+        base, layout, frequencies: as in `posenc.apply_rotary`; frequencies of shape (dim/2,).
+        dtype: floating dtype of the result; float64 if None.
+
+    Returns:
+        Array of shape (dim, dim), or position.shape + (dim, dim), of the library and on the device of
+        position.
+
+    >>> rotary_matrix(1, 4).round(4)
+    array([[ 0.5403, -0.8415,  0.    ,  0.    ],
+           [ 0.8415,  0.5403,  0.    ,  0.    ],
+           [ 0.    ,  0.    ,  1.    , -0.01  ],
+           [ 0.    ,  0.    ,  0.01  ,  1.    ]])
+
+    Source: Su et al. (2021), section 3.2.2, equation 15.
+    """
+    dim = check_even_dim(dim)
+    if isinstance(position, Real) and not isinstance(position, bool):
+        position = np.asarray(number("position", position))
+    elif not (isinstance(position, list | tuple) or is_array(position)):
+        kind = type(position).__name__
+        raise TypeError(f"position must be a number or an array of numbers, got {position!r} of type {kind}")
+    xp, t = as_numbers("position", position)
+    dtype = xp.float64 if dtype is None else check_float_dtype(dtype, xp)
+    rows = xp.eye(dim, dtype=xp.float64, device=device_of(t))
+    turned = apply_rotary(
+        xp.broadcast_to(rows, (*t.shape, dim, dim)),
+        xp.broadcast_to(t[..., None], (*t.shape, dim)),
+        base=base,
+        layout=layout,
+        frequencies=_one_set(frequencies),
+    )
+    # 0 + x: no −0.0 where a sine is 0.
+    return xp.astype(0 + xp.matrix_transpose(turned), dtype)
+
+
+def offset_query(
+    key: ArrayT,
+    offset: float,
+    *,
+    base: float = 10000.0,
+    layout: Layout = "interleaved",
+    frequencies: Array | None = None,
+) -> ArrayT:
+    """A query that scores highest where a key like `key` stands `offset` positions away from it.
+
+    q = R(k) key for the offset k = u − t. Then R(t)q · R(u)key = key · R(u − t − k) key, which is largest,
+    ‖key‖², at u − t = k. Another offset ties with it where every ω_i (u − t − k) is a multiple of 2π.
+
+    Args:
+        key: the key to look for, before its rotation, floating, shape (..., dim).
+        offset: k = u − t in positions, integer or real; −12 looks 12 positions back.
+        base, layout, frequencies: as in `posenc.apply_rotary`; frequencies of shape (dim/2,).
+
+    Returns:
+        Array of the shape and dtype of key: the query, before its rotation.
+
+    >>> key = np.ones(64)
+    >>> scores = apply_rotary(key, np.arange(100)) @ apply_rotary(offset_query(key, -12), [50])[0]
+    >>> int(scores.argmax())
+    38
+    """
+    k = number("offset", offset)
+    xp = check_vectors("key", key)
+    everywhere = xp.full((*key.shape[:-1], 1), k, dtype=xp.float64, device=device_of(key))
+    frequencies = _one_set(frequencies)
+    turned = apply_rotary(key[..., None, :], everywhere, base=base, layout=layout, frequencies=frequencies)
+    return turned[..., 0, :]
+
+
+def _one_set(frequencies: Any) -> Any:
+    """Refuse frequencies for each head, where there are no heads."""
+    if frequencies is not None and getattr(frequencies, "ndim", 1) != 1:
+        raise ValueError(f"frequencies must have one axis here, got {tuple(frequencies.shape)}")
+    return frequencies

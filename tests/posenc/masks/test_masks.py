@@ -1,0 +1,441 @@
+"""Padding and masks in any array library: what they say, what they refuse, what they keep out."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import array_api_strict
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from posenc import causal_mask, dot_product_attention, sinusoidal_encoding
+from posenc.masks import (
+    apply_output_mask,
+    combine_masks,
+    document_ids,
+    document_mask,
+    document_positions,
+    empty_rows,
+    key_padding_mask,
+    leak_in,
+    leak_out,
+    masked_loss,
+    masked_mean,
+    multihead_mask,
+    pack_sequences,
+    pad_batch,
+    positions_from_mask,
+    safe_mask,
+    sdpa_mask,
+)
+
+LIBRARIES: dict[str, Callable[[Any], Any]] = {
+    "numpy": np.asarray,
+    "torch": lambda x: torch.from_numpy(np.asarray(x)),
+    "strict": lambda x: array_api_strict.asarray(np.asarray(x)),
+}
+lengths_of = st.lists(st.integers(1, 7), min_size=1, max_size=4)
+sides = st.sampled_from(["right", "left"])
+# A first call of a library may take a while on a busy machine.
+patient = settings(deadline=None, max_examples=50)
+libraries = st.sampled_from(list(LIBRARIES))
+
+
+def random(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def rows(lengths: list[int], *rest: int, seed: int = 0) -> list[np.ndarray]:
+    return [random(n, *rest, seed=seed + b) for b, n in enumerate(lengths)]
+
+
+def real(mask: Any, b: int) -> np.ndarray:
+    return ~np.asarray(mask)[b]
+
+
+# --- Batches ------------------------------------------------------------------------------------------------
+
+
+@patient
+@given(
+    lengths=lengths_of,
+    rest=st.lists(st.integers(1, 3), max_size=2),
+    side=sides,
+    name=libraries,
+    more=st.integers(0, 3),
+)
+def test_padding_can_be_taken_off_again(
+    lengths: list[int], rest: list[int], side: Any, name: str, more: int
+) -> None:
+    sequences = rows(lengths, *rest)
+    batch, mask = pad_batch(
+        [LIBRARIES[name](row) for row in sequences], side=side, length=max(lengths) + more, value=-7.5
+    )
+    assert type(batch) is type(mask) is type(LIBRARIES[name](sequences[0]))
+    batch, mask = np.asarray(batch), np.asarray(mask)
+    assert batch.shape == (len(lengths), max(lengths) + more, *rest)
+    assert (~mask).sum(axis=1).tolist() == lengths
+    for b, row in enumerate(sequences):
+        np.testing.assert_array_equal(batch[b][~mask[b]], row)
+        assert (batch[b][mask[b]] == -7.5).all()
+        assert not mask[b, 0 if side == "right" else -1]
+
+
+@patient
+@given(lengths=lengths_of, side=sides, name=libraries)
+def test_key_padding_mask_by_its_definition(lengths: list[int], side: Any, name: str) -> None:
+    n = max(lengths) + 1
+    mask = np.asarray(key_padding_mask(LIBRARIES[name](np.array(lengths)), n, side=side))
+    for b, length in enumerate(lengths):
+        pads = [u >= length if side == "right" else u < n - length for u in range(n)]
+        assert mask[b].tolist() == pads
+
+
+def test_key_padding_mask_of_a_number_and_of_none() -> None:
+    assert key_padding_mask(2, 3).tolist() == [False, False, True]
+    assert key_padding_mask(np.array(2), 3).shape == (3,)
+    assert key_padding_mask([]).shape == (0, 0)
+    like = torch.zeros(1, dtype=torch.float16)
+    assert key_padding_mask([1, 2], like=like).dtype == torch.bool
+    assert key_padding_mask(torch.tensor([1, 2], dtype=torch.uint8)).shape == (2, 2)
+
+
+def test_lists_of_numbers_may_be_empty() -> None:
+    batch, mask = pad_batch([[], [1, 2]])
+    assert batch.dtype == np.int64
+    assert mask.tolist() == [[True, True], [False, False]]
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.int64, torch.float16, torch.bfloat16])
+def test_pad_batch_keeps_the_dtype(dtype: torch.dtype) -> None:
+    batch, _ = pad_batch([torch.ones(2, dtype=dtype), torch.ones(1, dtype=dtype)])
+    assert batch.dtype == dtype
+    assert batch.tolist() == [[1, 1], [1, 0]]
+
+
+def test_pad_batch_passes_gradients() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    batch, mask = pad_batch([x, x[:1]], side="left")
+    apply_output_mask(batch, mask).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [[2.0] * 3, [1.0] * 3]
+
+
+@patient
+@given(lengths=lengths_of, side=sides, name=libraries)
+def test_positions_count_real_tokens(lengths: list[int], side: Any, name: str) -> None:
+    mask = LIBRARIES[name](key_padding_mask(lengths, max(lengths) + 2, side=side))
+    positions = np.asarray(positions_from_mask(mask))
+    for b, length in enumerate(lengths):
+        assert positions[b][real(mask, b)].tolist() == list(range(length))
+        assert (positions[b][~real(mask, b)] == 0).all()
+
+
+def test_positions_pass_over_pads_in_the_middle() -> None:
+    mask = np.array([False, True, False, True, True, False])
+    assert positions_from_mask(mask).tolist() == [0, 0, 1, 0, 0, 2]
+
+
+# --- Masks --------------------------------------------------------------------------------------------------
+
+
+@patient
+@given(lengths=lengths_of, side=sides, name=libraries, causal=st.booleans())
+def test_real_outputs_are_those_without_pads(lengths: list[int], side: Any, name: str, causal: bool) -> None:
+    """Absolute codes counted from the mask, a key mask, any side, with and without a causal mask."""
+    sequences = rows(lengths, 6)
+    w = random(3, 6, 6, seed=9)
+
+    def attend(x: np.ndarray, positions: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+        h = x + sinusoidal_encoding(positions, 6)
+        q, k, v = (LIBRARIES[name](h @ part) for part in w)
+        return np.asarray(
+            dot_product_attention(q, k, v, mask=None if mask is None else LIBRARIES[name](mask))[0]
+        )
+
+    batch, pads = pad_batch(sequences, side=side, length=max(lengths) + 2, value=3.0)
+    mask = combine_masks(pads, mask=causal_mask(batch.shape[1]) if causal else None)
+    output = attend(batch, positions_from_mask(pads), mask)
+    for b, row in enumerate(sequences):
+        n = len(row)
+        alone = attend(row, np.arange(n), causal_mask(n) if causal else None)
+        np.testing.assert_allclose(output[b][real(pads, b)], alone, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_real_outputs_in_every_precision(dtype: torch.dtype, side: Any) -> None:
+    x = torch.from_numpy(random(5, 8)).to(dtype)
+    batch, pads = pad_batch([x], side=side, length=40)
+    mask = combine_masks(pads, mask=causal_mask(40, like=pads))
+    output, weights = dot_product_attention(batch, batch, batch, mask=mask)
+    assert output.isfinite().all()
+    assert (output[0][empty_rows(mask)[0]] == 0).all()
+    assert (weights[0][:, pads[0]] == 0).all()
+    alone, _ = dot_product_attention(x, x, x, mask=causal_mask(5, like=x))
+    # Sums of another length may round otherwise, by one unit in the last place of float32 or better.
+    torch.testing.assert_close(output[0, ~pads[0]], alone, atol=1e-6, rtol=torch.finfo(dtype).eps)
+
+
+@patient
+@given(lengths=lengths_of, side=sides)
+def test_combined_mask_forbids_what_either_forbids(lengths: list[int], side: Any) -> None:
+    n = max(lengths)
+    pads = key_padding_mask(lengths, side=side)
+    both = combine_masks(pads, mask=causal_mask(n))
+    for b, t, u in np.ndindex(both.shape):
+        assert both[b, t, u] == (pads[b, u] or u > t)
+    np.testing.assert_array_equal(combine_masks(pads)[:, 0], pads)
+    np.testing.assert_array_equal(combine_masks(pads, mask=both), both)
+    np.testing.assert_array_equal(empty_rows(both), [[row.all() for row in rows] for rows in both])
+    safe = safe_mask(both)
+    assert not empty_rows(safe).any()
+    np.testing.assert_array_equal(safe[~empty_rows(both)], both[~empty_rows(both)])
+
+
+def test_masks_for_torch_have_its_shapes_and_polarity() -> None:
+    mask = random(2, 3, 4) > 0
+    heads = multihead_mask(mask, 5)
+    assert heads.shape == (10, 3, 4)
+    for b in range(2):
+        for h in range(5):
+            np.testing.assert_array_equal(heads[5 * b + h], mask[b])
+    np.testing.assert_array_equal(sdpa_mask(mask)[:, 0], ~mask)
+    assert not np.shares_memory(multihead_mask(mask, 1), mask)
+
+
+def test_masks_are_no_views_of_others() -> None:
+    pads = key_padding_mask([1, 2])
+    combine_masks(pads)[:] = True
+    assert pads.tolist() == [[False, True], [False, False]]
+
+
+def test_a_safe_key_padding_mask_opens_the_sequences_of_pads_alone() -> None:
+    pads = key_padding_mask([0, 1], 2)
+    assert safe_mask(pads).tolist() == [[False, False], [False, True]]
+
+
+def test_causal_mask_in_the_library_of_another_array() -> None:
+    mask = causal_mask(3, like=torch.zeros(1))
+    assert isinstance(mask, torch.Tensor)
+    assert mask.dtype == torch.bool
+    np.testing.assert_array_equal(mask.numpy(), causal_mask(3))
+    assert causal_mask(3, like=torch.zeros(1, device="meta")).device.type == "meta"
+
+
+# --- Packing ------------------------------------------------------------------------------------------------
+
+
+@patient
+@given(lengths=lengths_of, pads=st.integers(0, 3), name=libraries, causal=st.booleans())
+def test_packed_documents_are_as_if_alone(lengths: list[int], pads: int, name: str, causal: bool) -> None:
+    documents = rows(lengths, 6)
+    row, ids = pack_sequences([LIBRARIES[name](x) for x in documents], length=sum(lengths) + pads)
+    assert type(row) is type(ids)
+    ids, positions = np.asarray(ids), np.asarray(document_positions(ids))
+    assert ids.tolist() == [b for b, n in enumerate(lengths) for _ in range(n)] + [-1] * pads
+    assert positions.tolist() == [t for n in lengths for t in range(n)] + [0] * pads
+    n = len(ids)
+    mask = np.asarray(document_mask(LIBRARIES[name](ids))) | (causal_mask(n) if causal else False)
+    h = np.asarray(row) + sinusoidal_encoding(positions, 6)
+    output, _ = dot_product_attention(h, h, h, mask=mask)
+    for b, x in enumerate(documents):
+        y = x + sinusoidal_encoding(len(x), 6)
+        alone, _ = dot_product_attention(y, y, y, mask=causal_mask(len(x)) if causal else None)
+        np.testing.assert_allclose(output[ids == b], alone, atol=1e-12)
+    assert (output[ids < 0] == 0).all()
+
+
+def test_packed_rows_of_a_batch() -> None:
+    ids = np.array([[0, 0, 1, 1, 1], [7, 3, 3, -1, -1]])
+    assert document_positions(ids).tolist() == [[0, 1, 0, 1, 2], [0, 0, 1, 0, 0]]
+    assert document_mask(ids).shape == (2, 5, 5)
+    assert document_positions(np.zeros((2, 0), dtype=np.int64)).shape == (2, 0)
+    assert document_ids(torch.tensor([2, 1])).tolist() == [0, 0, 1]
+    assert document_ids([]).shape == (0,)
+
+
+def test_document_numbers_take_linear_memory() -> None:
+    """Not one number for each place and document: 134 MB here."""
+    tracemalloc.start()
+    document_ids([16] * 1024)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2e6
+
+
+# --- What counts --------------------------------------------------------------------------------------------
+
+
+@patient
+@given(lengths=lengths_of, side=sides, name=libraries, rest=st.lists(st.integers(1, 3), max_size=2))
+def test_means_and_losses_see_real_tokens_only(
+    lengths: list[int], side: Any, name: str, rest: list[int]
+) -> None:
+    sequences = rows(lengths, *rest)
+    batch, mask = pad_batch(sequences, side=side, length=max(lengths) + 2, value=math.nan)
+    x, pads = LIBRARIES[name](batch), LIBRARIES[name](mask)
+    zeroed = np.asarray(apply_output_mask(x, pads))
+    mean = np.asarray(masked_mean(x, pads))
+    for b, row in enumerate(sequences):
+        np.testing.assert_array_equal(zeroed[b][real(mask, b)], row)
+        np.testing.assert_allclose(mean[b], row.mean(axis=0), atol=1e-12)
+    assert (zeroed[mask] == 0).all()
+    if not rest:
+        expected = np.concatenate(sequences).mean()
+        np.testing.assert_allclose(float(masked_loss(x, pads)), expected, atol=1e-12)
+
+
+def test_without_any_real_token_it_is_zero() -> None:
+    mask = np.ones((1, 3), dtype=bool)
+    assert masked_mean(np.full((1, 3, 2), math.nan), mask).tolist() == [[0.0, 0.0]]
+    assert float(masked_loss(np.full((1, 3), math.inf), mask)) == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_low_precision_is_summed_in_float32(dtype: torch.dtype) -> None:
+    # float16 ends at 65504, and bfloat16 counts no further than 256 by ones.
+    x = torch.ones(1, 70_000, dtype=dtype)
+    mask = key_padding_mask(torch.tensor([69_999]), 70_000)
+    assert masked_mean(x, mask).tolist() == [1.0]
+    assert masked_mean(x, mask).dtype == masked_loss(x, mask).dtype == dtype
+    assert masked_loss(x, mask).item() == 1.0
+
+
+# --- Leaks --------------------------------------------------------------------------------------------------
+
+
+@patient
+@given(lengths=lengths_of, side=sides, heads=st.integers(0, 2), name=libraries)
+def test_leaks_by_their_definition(lengths: list[int], side: Any, heads: int, name: str) -> None:
+    n = max(lengths) + 1
+    pads = key_padding_mask(lengths, n, side=side)
+    shape = (len(lengths), *(2,) * heads)
+    weights = np.exp(random(*shape, n, n))
+    weights /= weights.sum(axis=-1, keepdims=True)
+    into, out = [], []
+    for index in np.ndindex(shape):
+        mask = pads[index[0]]
+        into += weights[index][~mask][:, mask].sum(axis=-1).tolist()
+        out += weights[index][mask][:, ~mask].sum(axis=-1).tolist()
+    a = LIBRARIES[name]
+    assert leak_in(a(weights), a(pads)) == pytest.approx(np.mean(into))
+    assert leak_out(a(weights), a(pads)) == pytest.approx(np.mean(out))
+
+
+def test_leaks_with_a_key_mask_and_without_pads() -> None:
+    x = random(6, 4)
+    mask = key_padding_mask(4, 6)
+    _, weights = dot_product_attention(x, x, x, mask=np.tile(mask, (6, 1)))
+    assert leak_in(weights, mask) == 0
+    assert leak_out(weights, mask) == pytest.approx(1)
+    none = np.zeros(6, dtype=bool)
+    assert leak_in(weights, none) == leak_out(weights, none) == 0
+    assert leak_out(weights, ~none) == leak_in(weights, ~none) == 0
+
+
+def test_leak_of_a_tensor_that_carries_a_gradient() -> None:
+    weights = torch.softmax(torch.zeros(4, 4, requires_grad=True), dim=-1)
+    assert leak_in(weights, key_padding_mask(torch.tensor(3), 4)) == 0.25
+
+
+def test_zero_vectors_leak() -> None:
+    """Scores 1 and 2, and two keys that are zero: 2 / (e + e² + 2)."""
+    keys = np.array([[1.0], [2.0], [0.0], [0.0]])
+    _, weights = dot_product_attention(np.ones((4, 1)), keys, keys, scale=1.0)
+    assert leak_in(weights, key_padding_mask(2, 4)) == pytest.approx(2 / (math.e + math.e**2 + 2))
+
+
+# --- Errors -------------------------------------------------------------------------------------------------
+
+X = np.zeros((2, 3, 4))
+PADS = key_padding_mask([3, 1])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: pad_batch([]), ValueError, "sequences must hold at least one"),
+        (lambda: pad_batch([[1]], side="top"), ValueError, 'side must be "right" or "left", got \'top\''),  # type: ignore[arg-type]
+        (lambda: pad_batch([[1, 2]], length=1), ValueError, "length must be at least .* 2, got 1"),
+        (lambda: pad_batch([[1, 2]], length=2.0), TypeError, "length must be an integer"),  # type: ignore[arg-type]
+        (lambda: pad_batch([[1], [2.5]]), TypeError, "one dtype, got int64 and, at 1, float64"),
+        (lambda: pad_batch([X, X[:, :2]]), ValueError, r"one trailing shape, got .*, at 1, \(2, 4\)"),
+        (lambda: pad_batch([np.float64(1)]), ValueError, "at least one axis"),
+        (lambda: pad_batch([X, torch.zeros(2, 3, 4)]), TypeError, r"\[1\] .* the library of"),
+        (lambda: pad_batch([["a"]]), TypeError, "sequences must hold numbers or bool, got dtype <U1 at 0"),
+        (lambda: pad_batch(5), TypeError, "must be a list of arrays or one array, got 5 of type"),
+        (lambda: pad_batch({"ids": [[1]]}), TypeError, "sequences must be a list of arrays or one array"),
+        (lambda: pad_batch([X, None]), TypeError, r"sequences\[1\] must be an array, got None"),
+        (lambda: pad_batch([[1], [2, 3]], value=0.5), ValueError, "value .* int64, holds; got 0.5"),
+        (lambda: pad_batch([[1]], value=math.nan), ValueError, "value .* got nan"),
+        (lambda: pad_batch([[True]], value=2), ValueError, "value .* got 2"),
+        (lambda: pad_batch([[1.0]], value="0"), ValueError, "value .* got '0'"),
+        (lambda: pad_batch([X.astype(np.float16)], value=-1e9), ValueError, "value .* float16"),
+        (lambda: pad_batch([np.zeros(1, dtype=np.int8)], value=200), ValueError, "value .* int8"),
+        (lambda: key_padding_mask([3, 1], 2), ValueError, "lengths must be at most n = 2, got 3"),
+        (lambda: key_padding_mask([-1]), ValueError, r"lengths\[0\] must be at least 0, got -1"),
+        (lambda: key_padding_mask([1.5]), TypeError, r"lengths\[0\] must be an integer, got 1.5"),
+        (lambda: key_padding_mask(np.array([1.5])), TypeError, "lengths must be integers, got dtype float64"),
+        (lambda: key_padding_mask(np.array([-1])), ValueError, "lengths must be at least 0, got -1"),
+        (lambda: key_padding_mask(np.ones((2, 3), dtype=int)), ValueError, r"one axis.*got shape \(2, 3\)"),
+        (lambda: key_padding_mask(None), TypeError, "lengths must be an array, got None"),
+        (lambda: key_padding_mask([1], like=5), TypeError, "like must be an array, got 5"),
+        (lambda: key_padding_mask(np.ones(1, dtype=int), like=torch.ones(1)), TypeError, "library of like"),
+        (lambda: key_padding_mask([True]), TypeError, r"lengths\[0\] must be an integer, got True"),
+        (lambda: key_padding_mask([[1], [2, 3]]), TypeError, r"lengths\[0\] must be an integer"),
+        (lambda: key_padding_mask([1], -1), ValueError, "n must be at least 0"),
+        (lambda: key_padding_mask([1], side=0), ValueError, "side must be"),  # type: ignore[arg-type]
+        (lambda: positions_from_mask(PADS.astype(int)), TypeError, "padding_mask must be a bool array"),
+        (lambda: positions_from_mask(np.array(True)), ValueError, "at least 1 axes"),
+        (lambda: positions_from_mask([True]), TypeError, r"padding_mask must be an array, got \[True\]"),
+        (lambda: pack_sequences([[1, 2], [3]], length=2), ValueError, "length must be .* 3, got 2"),
+        (lambda: document_ids([3, 2], 4), ValueError, "lengths must sum to at most n = 4, got 5"),
+        (lambda: document_ids([[3]]), TypeError, r"lengths\[0\] must be an integer"),
+        (lambda: document_ids(3), ValueError, r"lengths must have one axis, got shape \(\)"),
+        (lambda: document_ids(np.array([0, 0, 1])), ValueError, "lengths must be at least 1, got 0"),
+        (lambda: document_ids([0, 0, 1]), ValueError, r"lengths\[0\] must be at least 1, got 0"),
+        (lambda: pack_sequences([[1], []]), ValueError, "at least one token each, got none at 1"),
+        (lambda: document_mask([0, 1]), TypeError, r"documents must be an array, got \[0, 1\] of type list"),
+        (lambda: document_mask(X), TypeError, "documents must be an integer array, got dtype float64"),
+        (lambda: document_mask(np.array(1)), ValueError, "at least 1 axis"),
+        (lambda: document_positions(np.array([0, 1, 0])), ValueError, "documents must be in one piece"),
+        (lambda: document_mask(np.array([0, -1, 0])), ValueError, "documents must be in one piece"),
+        (lambda: combine_masks(PADS, mask=causal_mask(2)), ValueError, r"\(n_q, 3\) or \(2, n_q, 3\)"),
+        (lambda: combine_masks(PADS, mask=causal_mask(3)[None]), ValueError, "mask must have shape"),
+        (lambda: combine_masks(PADS, mask=X[0]), TypeError, "mask must be a bool array"),
+        (lambda: combine_masks(PADS, mask=torch.ones(3, 3)), TypeError, "mask must be a bool array"),
+        (lambda: combine_masks(PADS, mask=torch.ones(3, 3) > 0), TypeError, "the library of padding_mask"),
+        (lambda: combine_masks(causal_mask(3), PADS), TypeError, "takes 1 positional argument"),  # type: ignore[call-arg]
+        (lambda: multihead_mask(PADS, 2), ValueError, r"shape \(batch, n_q, n_k\), got \(2, 3\)"),
+        (lambda: multihead_mask(PADS[None, None], 2), ValueError, r"shape \(batch, n_q, n_k\)"),
+        (lambda: multihead_mask(PADS[None], 0), ValueError, "num_heads must be at least 1, got 0"),
+        (lambda: sdpa_mask(PADS[None, None]), ValueError, "mask must have shape"),
+        (lambda: sdpa_mask(PADS), ValueError, r"got \(2, 3\): a padding mask goes through combine_masks"),
+        (lambda: sdpa_mask(X), TypeError, "mask must be a bool array"),
+        (lambda: empty_rows(PADS[0]), ValueError, "at least 2 axes"),
+        (lambda: safe_mask(X), TypeError, "mask must be a bool array"),
+        (lambda: apply_output_mask(X, PADS[:1]), ValueError, r"padding_mask must have the first axes of x"),
+        (lambda: apply_output_mask(X[0], PADS), ValueError, r"first axes of x, got \(2, 3\) and \(3, 4\)"),
+        (lambda: apply_output_mask(torch.zeros(2, 3), PADS), TypeError, "x must be of the library of"),
+        (lambda: masked_mean(X.astype(int), PADS), TypeError, "x must be floating, got dtype int64"),
+        (lambda: masked_loss(X, PADS), ValueError, r"losses must have the shape of padding_mask, \(2, 3\)"),
+        (lambda: masked_loss(PADS, PADS), TypeError, "losses must be floating, got dtype bool"),
+        (lambda: masked_mean(None, PADS), TypeError, "x must be an array, got None"),
+        (lambda: masked_loss([1.0], PADS), TypeError, "losses must be an array"),
+        (lambda: leak_in([[1.0]], PADS), TypeError, "weights must be an array"),
+        (lambda: leak_in(X, PADS), ValueError, r"weights .* \(2, ..., 3, 3\), got \(2, 3, 4\)"),
+        (lambda: leak_out(X[:, :, :3][:1], PADS), ValueError, "weights must have shape"),
+        (lambda: leak_in(np.zeros((2, 3, 3), dtype=int), PADS), TypeError, "weights must be floating"),
+        (lambda: causal_mask(3, like=[1]), TypeError, "like must be an array"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_argument(call: Callable[[], Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,317 @@
+"""`check_padding` finds each fault of padding in a model that has it, and passes a model that has none."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import array_api_strict
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from posenc import dot_product_attention, sinusoidal_encoding
+from posenc.masks import PaddingChange, check_padding, masked_mean, positions_from_mask
+from posenc.nn import SinusoidalEncoding
+
+LENGTHS = (5, 2, 7)
+IDS = [torch.arange(1, n + 1) for n in LENGTHS]
+EMBEDDED = [np.random.default_rng(n).normal(size=(n, 8)) for n in LENGTHS]
+
+
+class Encoder(nn.Module):
+    """A small encoder over token ids, with a switch for each fault."""
+
+    def __init__(self, *, mask: bool = True, counted: bool = True, dropout: float = 0.0) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.embedding = nn.Embedding(10, 8)
+        self.add_codes = SinusoidalEncoding(8, dropout=dropout)
+        layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=dropout, batch_first=True)
+        self.encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+        self.mask, self.counted = mask, counted
+        self.double().eval()
+
+    def forward(self, ids: Tensor, padding_mask: Tensor) -> Tensor:
+        positions = positions_from_mask(padding_mask) if self.counted else torch.arange(ids.shape[1])
+        x = self.add_codes(self.embedding(ids), positions=positions)
+        return self.encoder(x, src_key_padding_mask=padding_mask if self.mask else None)
+
+
+@pytest.fixture(autouse=True, params=[True, False], ids=["grad", "no_grad"])
+def _both_paths(request: pytest.FixtureRequest) -> Any:
+    with torch.set_grad_enabled(request.param), torch.random.fork_rng(devices=[]):
+        yield
+
+
+# --- What it finds ------------------------------------------------------------------------------------------
+
+
+def test_passes_a_model_without_fault() -> None:
+    report = check_padding(Encoder(), IDS)
+    assert report.ok
+    assert report.right.change < 1e-12
+    assert report.left.content < 1e-12
+    assert str(report) == "pads on the right: ok\npads on the left: ok"
+
+
+def test_finds_a_model_that_ignores_its_mask() -> None:
+    report = check_padding(Encoder(mask=False), IDS)
+    assert not report.ok
+    for change in (report.right, report.left):
+        assert change.change > 0.1
+        assert change.content > 0.01
+        assert str(change).endswith("what the pads hold gets in")
+
+
+def test_finds_positions_that_count_pads() -> None:
+    report = check_padding(Encoder(counted=False), IDS)
+    assert report.right.ok
+    assert not report.left.ok
+    assert report.left.change > 0.1
+    assert report.left.content < 1e-12
+    assert "not by what the pads hold, but by their number" in str(report.left)
+
+
+def test_finds_pooling_over_all_places() -> None:
+    model = Encoder()
+    assert not check_padding(lambda ids, mask: model(ids, mask).mean(dim=1), IDS).ok
+    assert check_padding(lambda ids, mask: masked_mean(model(ids, mask), mask), IDS).ok
+
+
+def test_tells_a_denominator_from_a_content() -> None:
+    """Zeroed pads in a mean: their content is gone, their number is not."""
+
+    def model(x: np.ndarray, padding_mask: np.ndarray) -> np.ndarray:
+        return np.where(padding_mask[..., None], 0, x).mean(axis=1)
+
+    report = check_padding(model, EMBEDDED)
+    assert not report.ok
+    assert report.right.content == 0
+
+
+def test_finds_a_row_without_keys_that_spreads() -> None:
+    """Causal, padded left: NaN without gradients, on torch's fast path alone."""
+
+    def model(ids: Tensor, padding_mask: Tensor) -> Tensor:
+        n = ids.shape[1]
+        encoder = Encoder()
+        x = encoder.add_codes(encoder.embedding(ids), positions=positions_from_mask(padding_mask))
+        future = torch.ones(n, n, dtype=torch.bool).triu(1)
+        return encoder.encoder(x, mask=future, src_key_padding_mask=padding_mask)
+
+    report = check_padding(model, IDS)
+    assert report.right.ok
+    assert report.left.ok == torch.is_grad_enabled()
+    if not report.left.ok:
+        assert math.isnan(report.left.change)
+        assert str(report.left) == "outputs become NaN: is there a query without any key?"
+
+
+def test_nan_in_one_sequence_is_enough() -> None:
+    def model(x: np.ndarray, padding_mask: np.ndarray) -> np.ndarray:
+        few = (~padding_mask).sum(axis=1) == 2
+        return np.where((few & padding_mask.any(axis=1))[:, None, None], math.nan, x)
+
+    report = check_padding(model, EMBEDDED)
+    assert math.isnan(report.right.change)
+    assert not report.ok
+
+
+def test_pads_are_tried_with_more_than_one_content() -> None:
+    """A sum does not see zeros; what the pads hold gets in all the same, of embeddings and of token ids."""
+    for batch in (EMBEDDED, [np.arange(1, n + 1) for n in LENGTHS]):
+        report = check_padding(lambda x, padding_mask: x.sum(axis=1) * 1.0, batch)
+        assert report.right.change < 1e-12
+        assert report.right.content > 0.1
+        assert not report.right.ok
+        assert not report.ok
+        assert str(report.right).endswith("what the pads hold gets in")
+
+
+def bias_free(*, inverted: bool) -> Callable[[Tensor, Tensor], Tensor]:
+    """Without biases, positions or a norm, and with pads of zeros: nothing tells what the mask lets in."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        embedding = nn.Embedding(10, 8, padding_idx=0, dtype=torch.float64)
+
+    def model(ids: Tensor, padding_mask: Tensor) -> Tensor:
+        x = embedding(ids)
+        return (
+            x
+            + dot_product_attention(x, x, x, key_padding_mask=~padding_mask if inverted else padding_mask)[0]
+        )
+
+    return model
+
+
+def test_finds_an_inverted_mask_that_changes_nothing_at_zeros() -> None:
+    assert check_padding(bias_free(inverted=False), IDS).ok
+    report = check_padding(bias_free(inverted=True), IDS)
+    for change in (report.right, report.left):
+        assert change.change < 1e-12
+        assert change.content > 0.1
+        assert not change.ok
+        assert change.inverted
+        assert str(change).endswith("what the pads hold gets in: the model takes True for a real token")
+
+
+def test_an_inverted_mask_may_be_nan_at_once() -> None:
+    """Alone, no place is a pad, so with the mask turned round no query has a key."""
+    model = Encoder()
+    with torch.no_grad(), pytest.raises(ValueError, match="does it take True in its mask, where nothing"):
+        check_padding(lambda ids, mask: model(ids, ~mask), IDS)
+
+
+def test_a_mask_that_is_ignored_is_not_called_inverted() -> None:
+    assert not check_padding(Encoder(mask=False), IDS).right.inverted
+
+
+def test_change_grows_with_the_number_of_pads() -> None:
+    model = Encoder(mask=False)
+    changes = [check_padding(model, IDS, pads=pads).right.change for pads in (1, 20)]
+    assert changes[0] < changes[1]
+
+
+# --- How it calls -------------------------------------------------------------------------------------------
+
+
+class Named(nn.Module):
+    """A layer with the polarity of torch under the name, and in the place, of another one."""
+
+    def __init__(self, inner: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        return self.inner(input_ids, attention_mask)
+
+
+WRAPPERS: dict[str, Callable[[nn.Module], Callable[..., Tensor]]] = {
+    "itself": lambda model: model,
+    "compiled": lambda model: torch.compile(model, backend="eager"),
+    "parallel": lambda model: nn.DataParallel(model, device_ids=[]),
+    "any arguments": lambda model: lambda *given: model(*given),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_true_is_padding_whatever_the_names_and_the_wrapper(name: str) -> None:
+    torch._dynamo.reset()
+    seen = []
+
+    def inner(ids: Tensor, mask: Tensor) -> Tensor:
+        seen.append((mask.dtype, (ids == 0) & ~mask))
+        return bias_free(inverted=False)(ids, mask)
+
+    assert check_padding(WRAPPERS[name](Named(inner)), IDS).ok
+    assert all(dtype == torch.bool and not unmarked.any() for dtype, unmarked in seen)
+    assert not check_padding(WRAPPERS[name](Named(bias_free(inverted=True))), IDS).ok
+
+
+def test_torch_encoder_in_a_function() -> None:
+    x = [torch.from_numpy(row) for row in EMBEDDED]
+    encoder = Encoder().encoder
+    assert check_padding(lambda x, mask: encoder(x, src_key_padding_mask=mask), x).ok
+
+
+def test_a_model_that_finds_its_pads_by_itself() -> None:
+    """It relies on what the pads hold: a fault, unless the function that wraps it writes that."""
+    model = Encoder()
+    assert not check_padding(lambda ids, mask: model(ids, ids == 0), IDS).ok
+
+    def by_id(ids: Tensor, mask: Tensor) -> Tensor:
+        ids = ids.masked_fill(mask, 0)
+        return model(ids, ids == 0)
+
+    assert check_padding(by_id, IDS).ok
+
+
+@pytest.mark.parametrize("library", [np.asarray, array_api_strict.asarray])
+def test_any_array_library(library: Callable[[Any], Any]) -> None:
+    def model(x: Any, padding_mask: Any) -> Any:
+        return dot_product_attention(x, x, x, key_padding_mask=padding_mask)[0]
+
+    def careless(x: Any, padding_mask: Any) -> Any:
+        return dot_product_attention(x, x, x)[0]
+
+    rows = [library(row) for row in EMBEDDED]
+    assert check_padding(model, rows).ok
+    assert not check_padding(careless, rows).ok
+
+
+def test_one_array_and_lists_of_numbers() -> None:
+    def model(ids: np.ndarray, padding_mask: np.ndarray) -> np.ndarray:
+        x = sinusoidal_encoding(ids, 8)
+        return dot_product_attention(x, x, x, key_padding_mask=padding_mask)[0]
+
+    assert check_padding(model, np.arange(6).reshape(2, 3)).ok
+    assert check_padding(model, [[1, 2, 3], [4]]).ok
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_tolerance_follows_the_precision(dtype: torch.dtype) -> None:
+    rows = [torch.from_numpy(row).to(dtype) for row in EMBEDDED]
+
+    def model(x: Tensor, padding_mask: Tensor) -> Tensor:
+        return dot_product_attention(x, x, x, key_padding_mask=padding_mask)[0]
+
+    report = check_padding(model, rows)
+    assert report.ok
+    assert report.right.tolerance > check_padding(model, [row.double() for row in rows]).right.tolerance
+    assert check_padding(model, rows, tolerance=0.5).left.tolerance == 0.5
+
+
+# --- What it refuses ----------------------------------------------------------------------------------------
+
+
+def test_dropout_is_not_taken_for_a_leak() -> None:
+    model = Encoder(dropout=0.1).train()
+    with pytest.raises(ValueError, match=r"model must give the same outputs twice: call its eval\(\) first"):
+        check_padding(model, IDS)
+
+
+@pytest.mark.parametrize(
+    ("model", "batch", "error", "message"),
+    [
+        (lambda x, m: x, [[1, 2]], TypeError, "model must give floating outputs, got dtype int64"),
+        (lambda x, m: x[0], EMBEDDED[:2], ValueError, r"outputs \(batch, ...\), got shape \(5, 8\)"),
+        (lambda x, m: x * math.nan, EMBEDDED, ValueError, "finite outputs without any pads"),
+        (lambda x, m: x[:, :-1], EMBEDDED, ValueError, r"outputs \(batch, length, ...\) or \(batch, ...\)"),
+        (lambda x, m: x, [], ValueError, "batch must hold at least one sequence, got none"),
+        (lambda x, m: x, [EMBEDDED[0], EMBEDDED[1][:0]], ValueError, "at least one token in every sequence"),
+        (lambda x, m: x, [EMBEDDED[0], [[1]]], TypeError, "batch must have one dtype"),
+        (
+            lambda x, m: x,
+            {"ids": [[1]]},
+            TypeError,
+            "batch must be a list of arrays or one array, got {'ids'",
+        ),
+        (lambda x, m: x, None, TypeError, "batch must be a list of arrays or one array, got None"),
+        (lambda x, m: x, [EMBEDDED[0], None], TypeError, r"batch\[1\] must be an array, got None"),
+        (EMBEDDED, EMBEDDED, TypeError, "model must be a function of a batch and its mask, got list"),
+        (lambda x, m: (x, m), EMBEDDED, TypeError, "model must give one array, got tuple: wrap it"),
+        (lambda x, m: x * 1.0, [[3, 3]], ValueError, "a token other than pad_value, 3"),
+    ],
+)
+def test_errors_name_the_argument(model: Any, batch: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        check_padding(model, batch, pad_value=3)
+
+
+def test_pads_must_be_some() -> None:
+    with pytest.raises(ValueError, match="pads must be at least 1, got 0"):
+        check_padding(Encoder(), IDS, pads=0)
+
+
+def test_text_of_every_outcome() -> None:
+    assert str(PaddingChange(0.0, 0.0, 1e-8)) == "ok"
+    assert "NaN" in str(PaddingChange(math.nan, 0.0, 1e-8))
+    assert str(PaddingChange(0.5, 0.5, 1e-8)) == "outputs change by 0.5: what the pads hold gets in"
+    assert str(PaddingChange(0.0, 0.5, 1e-8)) == "outputs change by 0.5: what the pads hold gets in"
+    assert "takes True for a real token" in str(PaddingChange(0.5, 0.5, 1e-8, inverted=True))
+    assert "by their number" in str(PaddingChange(0.5, 0.0, 1e-8))
+    assert "NaN" in str(PaddingChange(0.0, math.nan, 1e-8))

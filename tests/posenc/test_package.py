@@ -1,0 +1,116 @@
+"""The package as a whole: what importing it costs, what it exports, which way its arrows run."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import posenc
+
+PACKAGE = Path(posenc.__file__).parent
+MODULES = sorted(
+    module.name for module in pkgutil.walk_packages([str(PACKAGE)], "posenc.") if not module.ispkg
+)
+
+
+def test_import_brings_neither_torch_nor_matplotlib() -> None:
+    heavy = {"torch", "matplotlib", "array_api_compat.numpy"}
+    code = f"import sys, posenc; print(sorted({heavy} & set(sys.modules)))"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_importing_costs_little_more_than_numpy(tmp_path: Path) -> None:
+    """At most half of NumPy's own time more, compiled; the least of a few runs, for others use the machine too."""
+    compiled = os.environ | {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
+
+    def least(module: str) -> int:
+        command = [sys.executable, "-X", "importtime", "-c", f"import {module}"]
+        runs = [
+            subprocess.run(command, capture_output=True, text=True, check=True, env=compiled).stderr
+            for _ in range(6)
+        ]
+        return min(int(run.splitlines()[-1].split("|")[1]) for run in runs)
+
+    assert least("posenc") <= 1.5 * least("numpy")
+
+
+def test_each_module_can_be_the_first_one_imported() -> None:
+    code = (
+        "import sys\n"
+        f"for name in {[*MODULES, 'posenc.nn', 'posenc.plot']}:\n"
+        "    for loaded in [m for m in sys.modules if m.partition('.')[0] == 'posenc']:\n"
+        "        del sys.modules[loaded]\n"
+        "    package, _, last = name.rpartition('.')\n"
+        "    exec(f'from {package} import {last}')\n"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+@pytest.mark.parametrize(
+    "name", ["posenc", "posenc.masks", "posenc.nn", "posenc.plot", "posenc.relative", "posenc.rotary"]
+)
+def test_all_is_sorted_and_complete(name: str) -> None:
+    module = importlib.import_module(name)
+    assert list(module.__all__) == sorted(module.__all__)
+    for exported in module.__all__:
+        assert hasattr(module, exported)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_public_thing_is_documented(name: str) -> None:
+    module = importlib.import_module(name)
+    assert module.__doc__
+    for exported in getattr(module, "__all__", []):
+        assert getattr(module, exported).__doc__, f"{name}.{exported} has no docstring"
+
+
+def test_no_function_hides_the_module_of_its_name() -> None:
+    for name in MODULES:
+        package, _, module = name.rpartition(".")
+        assert not callable(getattr(importlib.import_module(package), module)), name
+
+
+def layer(module: str) -> int:
+    """How far up a module stands: formulas 0, layers 1, pictures and experiments 2."""
+    if module.startswith(("posenc.plot", "posenc.experiments")):
+        return 2
+    return 1 if module.startswith("posenc.nn") else 0
+
+
+def imported(source: str) -> set[str]:
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def wrong_arrows(module: str, source: str) -> set[str]:
+    """What `module` imports although it stands above it, or although a formula may not need it."""
+    up = {name for name in imported(source) if name.startswith("posenc") and layer(name) > layer(module)}
+    if layer(module) == 0:
+        up |= {name for name in imported(source) if name.split(".")[0] in ("torch", "matplotlib")}
+    return up
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_arrows_run_one_way(path: Path) -> None:
+    module = ".".join(("posenc", *path.relative_to(PACKAGE).with_suffix("").parts))
+    assert wrong_arrows(module, path.read_text(encoding="utf-8")) == set()
+
+
+def test_a_wrong_arrow_is_noticed() -> None:
+    assert wrong_arrows("posenc.rotary", "import torch") == {"torch"}
+    assert "posenc.nn" in wrong_arrows("posenc.rotary", "from posenc.nn import rotary")
+    assert "posenc.plot" in wrong_arrows("posenc.nn.rotary", "from posenc import plot")
+    assert wrong_arrows("posenc.plot.rotary", "from posenc.nn import rotary") == set()
