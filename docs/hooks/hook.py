@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import multiprocessing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -15,6 +16,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from book import (
     BookError,
     blocks,
+    cache,
     chinese,
     exports,
     formulas,
@@ -70,6 +72,8 @@ def on_config(config: MkDocsConfig) -> None:
 @event_priority(100)  # before the projects plugin, which builds both books in this event
 def on_pre_build(config: MkDocsConfig) -> None:
     twins.clean(Path(config.site_dir))  # MkDocs would, but the projects plugin turns that off
+    if multiprocessing.parent_process() is None:  # and not a book whose build has begun at /
+        cache.begin_build()
 
 
 @event_priority(-50)  # when other plugins have added and removed their files
@@ -77,7 +81,9 @@ def on_pre_build(config: MkDocsConfig) -> None:
 def on_files(files: Files, config: MkDocsConfig) -> None:
     names = [file.src_uri for file in files.documentation_pages()]
     search.learn_words(BOOK, names)
-    blocks.run_book(BOOK, [name for name in names if name.endswith(".md")])
+    if BOOK.executes:
+        blocks.run_book(BOOK, [name for name in names if name.endswith(".md")])
+        labs.run_all(labs.read(BOOK.source(name)) for name in names if labs.is_lab(name))
 
 
 def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> None:

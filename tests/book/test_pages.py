@@ -420,7 +420,7 @@ def outcome(tmp_path: Path, *lines: str) -> str:
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
     (tmp_path / "conftest.py").write_text(
         f"import sys\nsys.path.insert(0, {str(ROOT / 'docs' / 'hooks')!r})\n"
-        "from book import blocktests\nblocktests.install()\n"
+        "from book import blocktests, run\nrun.TIMEOUT = 4\npytest_configure = blocktests.register\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--codeblocks", "-q", "-p", "no:cacheprovider", str(path)],
@@ -450,6 +450,7 @@ def test_pytest_names_line_and_exception_of_every_bad_block(tmp_path: Path) -> N
         *block("False 0.7579544029403025", info="text"),  # 35
         *block("def f(:"),  # 39
         *block("import matplotlib.pyplot as plt", "assert not plt.get_fignums()", "__name__"),  # 43
+        *block("while True:", "    try:", "        pass", "    except Exception:", "        pass"),  # 49
     )
     assert "a.md:6: ZeroDivisionError: division by zero" in text
     assert "print(1 / 0)" in text
@@ -461,7 +462,9 @@ def test_pytest_names_line_and_exception_of_every_bad_block(tmp_path: Path) -> N
     assert "must seed its generators" not in text.split("a.md:14")[0]
     assert "must seed its generators" in text
     assert "a.md:40: SyntaxError" in text
-    assert "7 failed, 1 passed" in text
+    assert "TakesTooLong: it has not ended after 4 seconds" in text
+    assert re.search(r"a\.md:5[0-4]: TakesTooLong", text)
+    assert "8 failed, 1 passed" in text
     assert text.endswith("rc=1")
 
 
