@@ -80,6 +80,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
 @said_by_mkdocs
 def on_files(files: Files, config: MkDocsConfig) -> None:
     names = [file.src_uri for file in files.documentation_pages()]
+    BOOK.check_heads(names)
     search.learn_words(BOOK, names)
     if BOOK.executes:
         blocks.run_book(BOOK, [name for name in names if name.endswith(".md")])
@@ -102,7 +103,7 @@ def on_pre_page(page: Page, config: MkDocsConfig, files: Files) -> Page:
 @said_by_mkdocs
 def on_page_read_source(page: Page, config: MkDocsConfig) -> str | None:
     if not labs.is_lab(page.file.src_uri):
-        return None
+        return BOOK.without_broken_head(page.file.src_uri)
     executes = bool(config.plugins["mkdocs-jupyter"].config["execute"])
     return labs.page(BOOK, page.file.src_uri, executes and BOOK.executes)
 

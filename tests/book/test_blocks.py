@@ -784,6 +784,14 @@ def test_a_fault_under_serve_is_shown_and_does_not_stop(
         site.build()
 
 
+def test_a_broken_head_under_serve_is_named_and_does_not_stop(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.edit("title: 甲", "title: 甲: 乙")
+    assert "<h1" in site.build("serve")
+    assert "index.md:2: the front matter is no YAML" in capsys.readouterr().err
+
+
 def test_a_figure_at_the_wrong_depth_is_named(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     site.edit("        <!-- figure: 又", "            <!-- figure: 又")
     with pytest.raises(Abort):

@@ -85,6 +85,8 @@ def test_what_is_missing_is_named(kind: type[str], language: str, old: str, new:
 
 def test_the_checks_of_a_page_look_at_it() -> None:
     english, chinese = pages.parse(ENGLISH), pages.parse(CHINESE.replace("[order, naive]", "[order]"))
-    assert [fault.message[:7] for fault in checks.both(english, chinese)] == ["'needs'"]
+    assert [fault.message[:7] for fault in checks.faults_of_pair(english, chinese)] == ["'needs'"]
     nameless = pages.parse(ENGLISH.replace("description: B\n", ""), Path("a.md"))
-    assert "the front matter has no description" in [fault.message for fault in checks.one(nameless, "en")]
+    assert "the front matter has no description" in [
+        fault.message for fault in checks.faults_of_page(nameless, "en")
+    ]

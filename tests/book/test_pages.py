@@ -16,6 +16,7 @@ from book import page as pages
 from book import unread
 from book.cache import ROOT
 from check import pages as checks
+from check import walk
 from hypothesis import given
 from hypothesis import strategies as st
 from pytest_codeblocks import extract_from_buffer, extract_from_file
@@ -56,12 +57,12 @@ def test_both_books_have_the_same_files() -> None:
 
 @pytest.mark.parametrize(("language", "name"), PAGES)
 def test_page(language: str, name: str) -> None:
-    none(f"docs/{language}/{name}", checks.one(BOOKS[language][name], language))
+    none(f"docs/{language}/{name}", checks.faults_of_page(BOOKS[language][name], language))
 
 
 @pytest.mark.parametrize("name", PAIRS)
 def test_languages_agree(name: str) -> None:
-    none(f"docs/zh/{name}", checks.both(BOOKS["en"][name], BOOKS["zh"][name]))
+    none(f"docs/zh/{name}", checks.faults_of_pair(BOOKS["en"][name], BOOKS["zh"][name]))
 
 
 @pytest.mark.parametrize("path", checks.labs(), ids=lambda path: path.relative_to(ROOT / "docs").as_posix())
@@ -295,8 +296,8 @@ GOOD = {
 
 
 def test_good_pages_pass() -> None:
-    assert not said(checks.one(GOOD["en"], "en") + checks.one(GOOD["zh"], "zh"))
-    assert not said(checks.both(GOOD["en"], GOOD["zh"]))
+    assert not said(checks.faults_of_page(GOOD["en"], "en") + checks.faults_of_page(GOOD["zh"], "zh"))
+    assert not said(checks.faults_of_pair(GOOD["en"], GOOD["zh"]))
 
 
 def broken(language: str, old: str, new: str) -> pages.Page:
@@ -329,7 +330,7 @@ def broken(language: str, old: str, new: str) -> pages.Page:
     ],
 )
 def test_page_checks_fail(language: str, old: str, new: str, line: int, reason: str) -> None:
-    faults = checks.one(broken(language, old, new), language)
+    faults = checks.faults_of_page(broken(language, old, new), language)
     assert reason in said([fault for fault in faults if fault.line == line])
 
 
@@ -358,7 +359,7 @@ def test_page_checks_fail(language: str, old: str, new: str, line: int, reason: 
     ],
 )
 def test_language_checks_fail(old: str, new: str, line: int, reason: str) -> None:
-    faults = checks.both(GOOD["en"], broken("zh", old, new))
+    faults = checks.faults_of_pair(GOOD["en"], broken("zh", old, new))
     assert reason in said([fault for fault in faults if fault.line == line]), said(faults)
 
 
@@ -402,7 +403,7 @@ def test_a_missing_twin_is_named(tmp_path: Path) -> None:
 
 def test_everything_names_page_and_line(capsys: pytest.CaptureFixture[str]) -> None:
     books = {"en": {"a.md": GOOD["en"]}, "zh": {"a.md": broken("zh", "{#one}", "{#two}")}}
-    (fault,) = checks.everything(books)
+    (fault,) = walk.faults_of_books(books)
     assert fault.startswith("docs/zh/a.md:7: ")
 
 

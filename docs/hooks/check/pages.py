@@ -1,10 +1,6 @@
 """What a page, and the two languages of a page, must agree about: each check gives the faults it finds.
 
-    python docs/hooks/checks.py            # all pages and labs of both books, and README.md
-    python docs/hooks/checks.py order      # one chapter in both languages
-
-The tests call the same functions, and the blocks are run elsewhere (blocks.py in the build, blocktests.py in
-pytest). Faults of a pair are reported on the Chinese page.
+Faults of a pair are reported on the Chinese page.
 """
 
 from __future__ import annotations
@@ -14,7 +10,7 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
@@ -145,7 +141,7 @@ def _wide(number: int, line: str) -> list[Fault]:
     return [Fault(number, f"line {number} has {columns} columns, at most {MAX_COLUMNS}")] if too_wide else []
 
 
-def one(page: Page, language: str) -> list[Fault]:
+def faults_of_page(page: Page, language: str) -> list[Fault]:
     """Everything that is wrong with one page by itself."""
     checks = census(page) + front_matter(page.text, language) + headings(page) + links(page)
     checks += captions(page, language) + terms.faults(page.text) + wide_code(page)
@@ -371,7 +367,7 @@ def _normal(tex: str) -> str:
     return re.sub(r"\s+", " ", tex).strip()
 
 
-def both(english: Page, chinese: Page) -> list[Fault]:
+def faults_of_pair(english: Page, chinese: Page) -> list[Fault]:
     """Everything that two pages in two languages do not agree about."""
     found = same_front_matter(english.text, chinese.text)
     found += same_headings(english, chinese) + same_code(english, chinese)
@@ -395,41 +391,3 @@ def chapters(docs: Path = ROOT / "docs") -> dict[str, dict[str, Page]]:
 def labs(docs: Path = ROOT / "docs") -> list[Path]:
     """The labs of both books."""
     return [path for language in LANGUAGES for path in sorted((docs / language / "labs").glob("*.py"))]
-
-
-def everything(books: Mapping[str, Mapping[str, Page]]) -> list[str]:
-    """The faults of all pages, a line each: page, line, what is wrong."""
-    found = []
-    for language, book in books.items():
-        for name, page in book.items():
-            found += [
-                f"docs/{language}/{name}:{fault.line}: {fault.message}" for fault in one(page, language)
-            ]
-    for name, page in books["en"].items():
-        if name in books["zh"]:
-            found += [
-                f"docs/zh/{name}:{fault.line}: {fault.message}" for fault in both(page, books["zh"][name])
-            ]
-    return found
-
-
-def main(names: list[str]) -> int:
-    books = {
-        language: {
-            name: page for name, page in book.items() if not names or name.removesuffix(".md") in names
-        }
-        for language, book in chapters().items()
-    }
-    faults = everything(books)
-    if not names:
-        faults += [f"README.md:{fault.line}: {fault.message}" for fault in census(read(ROOT / "README.md"))]
-        for path in labs():
-            wide = wide_cells(path.read_text(encoding="utf-8"))
-            faults += [f"{path.relative_to(ROOT).as_posix()}:{fault.line}: {fault.message}" for fault in wide]
-        faults += same_files(ROOT / "docs" / "en", ROOT / "docs" / "zh")
-    print(*faults, sep="\n")
-    return bool(faults)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,124 @@
+"""The one command of all checks: what it finds, and the outputs that it writes anew."""
+
+from pathlib import Path
+
+import pytest
+from book import page, run
+from check import outputs, pages, walk
+
+GOOD = """---
+title: {title}
+description: {title}
+---
+
+# {title} {{#t}}
+
+```python
+x = 1
+```
+
+<!--pytest-codeblocks:cont-->
+
+```python
+print(x + 1)
+print("{title}")
+```
+
+- {title}
+
+    ```python
+    print("new")
+    ```
+
+```python
+1 / 0
+```
+
+<!--pytest-codeblocks:expected-output-->
+
+```text
+as it was
+```
+"""
+WRITTEN = """    print("new")
+    ```
+
+    <!--pytest-codeblocks:expected-output-->
+
+    ```text
+    new
+    ```
+"""
+
+
+@pytest.fixture
+def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two books of one chapter each, whose outputs are not those of their blocks."""
+    monkeypatch.setenv("POSENC_CACHE", str(tmp_path / "cache"))
+    for language, title in (("en", "A"), ("zh", "甲")):
+        (tmp_path / language).mkdir()
+        (tmp_path / language / "a.md").write_text(GOOD.format(title=title), encoding="utf-8")
+    chapters = pages.chapters
+    monkeypatch.setattr(pages, "chapters", lambda: chapters(tmp_path))
+    return tmp_path
+
+
+def test_outputs_are_written_anew_in_both_languages_and_shown(
+    docs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert walk.main(["a", "--run"]) == 1
+    said = capsys.readouterr().out
+    assert said.count("the block prints and has no expected output") == 4
+    assert walk.main(["a", "--update-outputs"]) == 1  # a block still fails
+    said = capsys.readouterr().out
+    assert "has no expected output" not in said
+    assert said.count("ZeroDivisionError") == 2
+    for language, title in (("en", "A"), ("zh", "甲")):
+        text = (docs / language / "a.md").read_text(encoding="utf-8")
+        assert f'print("{title}")\n```\n\n{outputs.DIRECTIVE}\n\n```text\n2\n{title}\n```\n' in text
+        assert WRITTEN in text
+        assert "as it was" in text
+        assert f"+{title}" in said.splitlines()
+        assert page.parse(text).faults == []
+    assert walk.main(["a", "--update-outputs"]) == 1
+    assert "+++" not in capsys.readouterr().out  # nothing is left to write
+
+
+def test_an_output_is_replaced_where_it_stands() -> None:
+    text = "??? question\n\n    ```python\n    print('a\\n\\nb')\n    ```\n"
+    text += f"    {outputs.DIRECTIVE}\n"
+    text += "    ```text\n    old\n    older\n    oldest\n    ```\n\nAnd so on.\n"
+    source = page.parse(text)
+
+    class Runs:
+        def outcome(self, parts: list[str]) -> run.Outcome:
+            return run.run(parts)
+
+    new = outputs.updated(source, Runs())  # type: ignore[arg-type]
+    assert new.endswith("    ```text\n    a\n\n    b\n    ```\n\nAnd so on.\n")
+    assert outputs.updated(page.parse(new), Runs()) == new  # type: ignore[arg-type]
+    assert "-    oldest" in outputs.difference(source, new)
+
+
+def test_a_chapter_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        walk.main(["nowhere"])
+    assert "there is no chapter nowhere" in capsys.readouterr().err
+
+
+def test_the_book_has_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    assert walk.main([]) == 0, capsys.readouterr().out
+
+
+BROKEN = "---\ntitle: a\ntags: [b\nneeds: c: d\n---\n\n# T {#t}\n"
+
+
+@pytest.mark.parametrize("text", [BROKEN, "".join(f"# {line}\n" for line in BROKEN.split("\n"))])
+def test_broken_front_matter_is_named_by_its_line(text: str) -> None:
+    meta, head, (fault,) = page.front_matter(text)
+    assert (meta, fault.line) == ({}, 4)
+    assert fault.message.startswith("the front matter is no YAML: ")
+    assert text.startswith(head)
+    assert head.count("\n") == 5
+    assert [fault.line for fault in page.parse(BROKEN).faults] == [4]
+    assert page.front_matter("---\n- a\n---\n")[2][0].message == "the front matter holds no `name: value`"
