@@ -21,7 +21,7 @@ from book import (
     exports,
     formulas,
     labs,
-    lighter,
+    patches,
     search,
     setting,
     twins,
@@ -71,6 +71,8 @@ def on_config(config: MkDocsConfig) -> None:
 
 @event_priority(100)  # before the projects plugin, which builds both books in this event
 def on_pre_build(config: MkDocsConfig) -> None:
+    if faults := patches.broken(patches.material()):
+        raise PluginError("\n".join(faults))
     twins.clean(Path(config.site_dir))  # MkDocs would, but the projects plugin turns that off
     if multiprocessing.parent_process() is None:  # and not a book whose build has begun at /
         cache.begin_build()
@@ -150,7 +152,7 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     output = setting.drawings_back(output, BOOK, name)
     exports.write_twins(BOOK, name, target, page.markdown or "")
     labs.write_notebook(BOOK, name, target)
-    return setting.squeezed(lighter.light(output))
+    return setting.squeezed(output)
 
 
 # --- Beside the pages ---------------------------------------------------------------------------------------
