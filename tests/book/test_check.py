@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from book import page, run
-from check import outputs, pages, walk
+from book import cache, page, run
+from check import examples, outputs, pages, walk
 
 GOOD = """---
 title: {title}
@@ -98,6 +98,55 @@ def test_an_output_is_replaced_where_it_stands() -> None:
     assert new.endswith("    ```text\n    a\n\n    b\n    ```\n\nAnd so on.\n")
     assert outputs.updated(page.parse(new), Runs()) == new  # type: ignore[arg-type]
     assert "-    oldest" in outputs.difference(source, new)
+
+
+EXAMPLES = [(check, *bad) for check in examples.PAGE + examples.PAIR for bad in check.bad]
+
+
+@pytest.mark.parametrize(
+    ("check", "language", "old", "new", "line", "says"),
+    EXAMPLES,
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_each_check_finds_its_example(
+    check: examples.Check, language: str, old: str, new: str, line: int, says: str
+) -> None:
+    good = {name: page.parse(text) for name, text in examples.GOOD.items()}
+    bad = examples.broken(language, old, new)
+    if check in examples.PAGE:
+        assert check.run(good[language], language) == []
+        found, everything = check.run(bad, language), pages.faults_of_page(bad, language)
+    else:
+        assert check.run(good["en"], good["zh"]) == []
+        found, everything = check.run(good["en"], bad), pages.faults_of_pair(good["en"], bad)
+    assert says in "\n".join(fault.message for fault in found if fault.line == line), found
+    assert all(fault in everything for fault in found)
+
+
+def test_no_check_is_without_an_example() -> None:
+    assert len(examples.PAGE) > 6
+    assert len(examples.PAIR) > 3
+    with pytest.raises(TypeError, match="no example"):
+        examples.of_page()(pages.links)
+
+
+def test_front_matter_of_labs_is_read_from_their_comments() -> None:
+    lab = (
+        "".join(f"# {line}\n" for line in ["---", "title: A", "needs: [order]", "---"])
+        + "\n# %%\nx = 1\n"
+    )
+    assert page.parse(lab).meta == {"title": "A", "needs": ["order"]}
+    (fault,) = pages.front_matter(page.parse(lab), "en")
+    assert fault.message == "the front matter has no description"
+
+
+def test_chapters_and_labs_say_what_they_need() -> None:
+    docs = page.Path(cache.ROOT / "docs")
+    names = page.contents(docs / "sites" / "en" / "mkdocs.yml")
+    assert [name for name in names if not page.read(docs / "en" / name).meta.get("needs")] == [
+        "index.md",
+        "order.md",
+    ]
 
 
 def test_a_chapter_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,7 +83,7 @@ class Block(TestBlock):
                 text += "\n    (with the seed of the build it does: the block must seed its generators)"
             raise BlockError(text)
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> str:  # type: ignore[override]
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> str:
         if isinstance(excinfo.value, BlockError):
             return str(excinfo.value)
         return str(super().repr_failure(excinfo))

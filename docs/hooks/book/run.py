@@ -129,7 +129,7 @@ def _limited() -> Iterator[None]:
     def stop(*_: object) -> None:
         raise TakesTooLong(f"it has not ended after {TIMEOUT:g} seconds")
 
-    faulthandler.dump_traceback_later(TIMEOUT + GRACE * can, exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(TIMEOUT + GRACE * can, exit=True)
     before = signal.signal(signal.SIGALRM, stop) if can else None
     try:
         if can:

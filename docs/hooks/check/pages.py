@@ -16,10 +16,10 @@ from pathlib import Path
 
 from book.cache import ROOT
 from book.page import CHINESE, Fault, Fence, Page, Part, Unit, read
-from book.page import front_matter as head_of
 from book.unread import uncollected
 
 from . import terms
+from .examples import PAGE, PAIR, of_page, of_pair
 
 LANGUAGES = ("en", "zh")
 MAX_COLUMNS = 84  # of a code box on a screen 1280 pixels wide
@@ -30,21 +30,27 @@ _NUMBER = r"(?<![A-Za-z\d.])\d+(?:\.\d+)?(?![A-Za-z\d])"  # not those in float32
 # --- One page -----------------------------------------------------------------------------------------------
 
 
-def census(page: Page) -> list[Fault]:
+@of_page(
+    ("en", "The width", "This costs $5. The width", 9, r"(write \$)"),
+    ("en", "```python\n# a", "```py\n# a", 13, "its info string is `py`"),
+    ("en", "title: A", "title: a: b", 2, "the front matter is no YAML"),
+)
+def census(page: Page, language: str = "") -> list[Fault]:
     """Fences, comments and formulas that are not what they seem: above all, Python that would not be run."""
     return sorted([*page.faults, *uncollected(page)], key=lambda fault: fault.line)
 
 
-def metadata(text: str) -> dict[str, object]:
-    """The front matter of a page, or of a lab, where it stands in comments."""
-    return head_of(text)[0]
-
-
-def front_matter(text: str, language: str) -> list[Fault]:
-    """A page has a title and a description, in its language."""
-    meta, found = metadata(text), []
+@of_page(
+    ("en", "title: A\n", "", 1, "no title"),
+    ("en", "description: B", "description:", 1, "no description"),
+    ("zh", "title: 甲", "title: A", 1, "the title is not in the language of the page: A"),
+    ("en", "description: B", "description: ' '", 1, "no description"),
+)
+def front_matter(page: Page, language: str) -> list[Fault]:
+    """A page, or a lab, has a title and a description, in its language."""
+    found = []
     for name in ("title", "description"):
-        words = str(meta.get(name) or "").strip()
+        words = str(page.meta.get(name) or "").strip()
         if not words:
             found.append(Fault(1, f"the front matter has no {name}"))
         elif bool(CHINESE.search(words)) != (language == "zh"):
@@ -52,7 +58,15 @@ def front_matter(text: str, language: str) -> list[Fault]:
     return found
 
 
-def headings(page: Page) -> list[Fault]:
+@of_page(
+    ("en", "## One {#one}", "## One", 7, "has no id"),
+    ("en", "## One {#one}", "## One {#One}", 7, "lower-case"),
+    ("en", "## One {#one}", "## One {#a}", 7, "used in line 5"),
+    ("en", "## One {#one}", "### One {#one}", 7, "level 3 under one of level 1"),
+    ("en", "## One {#one}", "# One {#one}", 5, "only # heading"),
+    ("en", "## One {#one}", "One\n---", 7, "has no id"),
+)
+def headings(page: Page, language: str = "") -> list[Fault]:
     """One h1, first; no level left out; every heading with an id, none of them twice."""
     found = []
     if [heading.level for heading in page.headings].count(1) != 1 or page.headings[0].level != 1:
@@ -77,6 +91,11 @@ def headings(page: Page) -> list[Fault]:
     return found
 
 
+@of_page(
+    ("en", "figure: a sine", "figure: 一条正弦", 25, "language of the page"),
+    ("zh", "figure: 一条正弦", "figure: a sine", 25, "language of the page"),
+    ("zh", "figure: 一条正弦", "figure: 正弦 $x$", 25, "plain text"),
+)
 def captions(page: Page, language: str) -> list[Fault]:
     """Captions and descriptions are in the language of the page, and plain text."""
     found = []
@@ -89,7 +108,12 @@ def captions(page: Page, language: str) -> list[Fault]:
     return found
 
 
-def links(page: Page) -> list[Fault]:
+@of_page(
+    ("en", "The width", "[The width](nowhere.md)", 9, "leads nowhere"),
+    ("en", "The width", "[The width](#two)", 9, "not there"),
+    ("en", "The width", "[The width](/en/order.html)", 9, "not relative"),
+)
+def links(page: Page, language: str = "") -> list[Fault]:
     """Links within the book lead to a page, and to a heading that it has."""
     found = []
     for link in page.links:
@@ -113,7 +137,12 @@ def _ids(path: Path, page: Page) -> set[str]:
     )
 
 
-def wide_code(page: Page) -> list[Fault]:
+@of_page(
+    ("en", "# a comment", "#" * 85, 14, "line 14 has 85 columns, at most 84"),
+    ("zh", "# 注释", "# " + "宽" * 42, 14, "line 14 has 86 columns, at most 84"),
+    ("en", "# from PyPI", "# " + "x" * 85, 28, "line 28 has 109 columns, at most 84"),
+)
+def wide_code(page: Page, language: str = "") -> list[Fault]:
     """Code and commands fit their box; what a program prints may be wider, and then scrolls sideways."""
     found, lines = [], page.text.split("\n")
     for fence in page.fences:
@@ -141,11 +170,18 @@ def _wide(number: int, line: str) -> list[Fault]:
     return [Fault(number, f"line {number} has {columns} columns, at most {MAX_COLUMNS}")] if too_wide else []
 
 
+@of_page(
+    ("zh", "的宽度", "的代币", 9, "词元"),
+)
+def own_words(page: Page, language: str = "") -> list[Fault]:
+    """A thing is called what the book calls it (terms.py)."""
+    return terms.faults(page.text)
+
+
 def faults_of_page(page: Page, language: str) -> list[Fault]:
     """Everything that is wrong with one page by itself."""
-    checks = census(page) + front_matter(page.text, language) + headings(page) + links(page)
-    checks += captions(page, language) + terms.faults(page.text) + wide_code(page)
-    return sorted(checks, key=lambda fault: fault.line)
+    found = [fault for check in PAGE for fault in check.run(page, language)]
+    return sorted(found, key=lambda fault: fault.line)
 
 
 # --- Both languages -----------------------------------------------------------------------------------------
@@ -164,9 +200,13 @@ def same_files(english: Path, chinese: Path) -> list[str]:
     ]
 
 
-def same_front_matter(english: str, chinese: str) -> list[Fault]:
+@of_pair(
+    ("zh", "description: 乙", "description: 乙\nneeds: [order]", 1, "'needs' is ['order'] here and None"),
+    ("zh", "description: 乙", "description: 乙\nchapter: false", 1, "'chapter' is False here"),
+)
+def same_front_matter(english: Page, chinese: Page) -> list[Fault]:
     """All but title, description and the words it is looked up by is the same in both languages."""
-    ours, theirs = metadata(english), metadata(chinese)
+    ours, theirs = english.meta, chinese.meta
     return [
         Fault(1, f"'{name}' is {theirs.get(name)!r} here and {ours.get(name)!r} on the English page")
         for name in sorted({*ours, *theirs} - {"title", "description", "tags"})
@@ -174,6 +214,11 @@ def same_front_matter(english: str, chinese: str) -> list[Fault]:
     ]
 
 
+@of_pair(
+    ("zh", "{#one}", "{#two}", 7, "## #one on the English page"),
+    ("zh", "## 一", "### 一", 7, "## #one on the English page"),
+    ("zh", "## 一 {#one}", "", 1, "no heading #one"),
+)
 def same_headings(english: Page, chinese: Page) -> list[Fault]:
     """The same ids on the same levels in the same order."""
     for ours, theirs in zip_longest(english.headings, chinese.headings):
@@ -191,6 +236,21 @@ def same_headings(english: Page, chinese: Page) -> list[Fault]:
     return []
 
 
+@of_pair(
+    ("zh", 'print("和", 3)', 'print("和", 4)', 15, "3, 4"),
+    ("zh", 'print("和", 3)', 'print("total", 3)', 15, "'sum', 'total'"),
+    ("zh", 'print("和", 3)', 'print("和")', 15, "3, None"),
+    ("zh", 'print("和", 3)', 'print("和", 3.0)', 15, "3, 3.0"),
+    ("zh", 'print("和", 3)', 'print("和", 3)\nx = 1', 16, "differs"),
+    ("zh", "{b} 中的 {a}", "{b} 中的 {b}", 16, "differs"),
+    ("zh", 'label="正弦"', 'title="正弦"', 16, "'label', 'title'"),
+    ("zh", "和 3\n", "和 4\n", 22, "sum 3"),
+    ("zh", "和 3\n", "total 3\n", 22, "sum 3"),
+    ("zh", "<!-- figure: 一条正弦 -->", "", 13, "only one of the two languages has a figure"),
+    ("zh", "-->\n\n```console", "-->\n<!-- description: 说明 -->\n\n```console", 25, "describes"),
+    ("zh", "pip install posenc", "pip install posenc[plot]", 28, "pip install posenc"),
+    ("zh", "```console\n", "```text\n", 27, "fence number 3"),
+)
 def same_code(english: Page, chinese: Page) -> list[Fault]:
     """The same fences and figures in the same order, the same code but for comments and Chinese strings."""
     kinds = [[fence.info for fence in page.fences] for page in (english, chinese)]
@@ -329,6 +389,11 @@ def _same_text(english: Fence, chinese: Fence) -> list[Fault]:
     return []
 
 
+@of_pair(
+    ("zh", "$$ y", "$$ z", 11, "y = "),
+    ("zh", "$d$ 是偶数", "它是偶数", 7, "1 fewer $d$"),
+    ("zh", "$d$ 是偶数", "$e$ 是偶数", 7, "1 more $e$"),
+)
 def same_formulas(english: Page, chinese: Page) -> list[Fault]:
     """Display formulas in the same order; under each heading the same inline formulas, in whatever order.
 
@@ -369,9 +434,8 @@ def _normal(tex: str) -> str:
 
 def faults_of_pair(english: Page, chinese: Page) -> list[Fault]:
     """Everything that two pages in two languages do not agree about."""
-    found = same_front_matter(english.text, chinese.text)
-    found += same_headings(english, chinese) + same_code(english, chinese)
-    return sorted(found + same_formulas(english, chinese), key=lambda fault: fault.line)
+    found = [fault for check in PAIR for fault in check.run(english, chinese)]
+    return sorted(found, key=lambda fault: fault.line)
 
 
 # --- All pages ----------------------------------------------------------------------------------------------

@@ -37,10 +37,15 @@ def faults_of_books(books: Books) -> Iterator[str]:
 
 def faults_beside_pages() -> Iterator[str]:
     """Those of labs, README.md, the words of the whole project and its Chinese."""
-    for fault in pages.census(read(ROOT / "README.md")):
+    readme = read(ROOT / "README.md")
+    for fault in [*pages.census(readme), *pages.links(readme)]:
         yield f"README.md:{fault.line}: {fault.message}"
     for path in pages.labs():
-        for fault in pages.wide_cells(path.read_text(encoding="utf-8")):
+        lab, language = read(path), path.parent.parent.name
+        found = [*pages.wide_cells(lab.text), *pages.front_matter(lab, language)]
+        english = ROOT / "docs" / "en" / "labs" / path.name
+        found += pages.same_front_matter(read(english), lab) if english.is_file() else []
+        for fault in found:
             yield f"{cache.shown(path)}:{fault.line}: {fault.message}"
     yield from pages.same_files(ROOT / "docs" / "en", ROOT / "docs" / "zh")
     yield from terms.everywhere()
@@ -90,8 +95,8 @@ def main(arguments: list[str] | None = None) -> int:
     found: list[str] = []
     if wanted.run or wanted.update_outputs:
         cache.begin_build()
-        readme = {} if wanted.names else {"": {"README.md": read(ROOT / "README.md")}}
-        found += faults_of_runs(books | readme, wanted.update_outputs)
+        readme = {} if wanted.names else {"README.md": read(ROOT / "README.md")}
+        found += faults_of_runs({**books, "": readme}, wanted.update_outputs)
     found += faults_of_books(_wanted(wanted.names))
     if not wanted.names:
         found += faults_beside_pages()
