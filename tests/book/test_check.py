@@ -1,5 +1,7 @@
 """The one command of all checks: what it finds, and the outputs that it writes anew."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -131,10 +133,7 @@ def test_no_check_is_without_an_example() -> None:
 
 
 def test_front_matter_of_labs_is_read_from_their_comments() -> None:
-    lab = (
-        "".join(f"# {line}\n" for line in ["---", "title: A", "needs: [order]", "---"])
-        + "\n# %%\nx = 1\n"
-    )
+    lab = "".join(f"# {line}\n" for line in ["---", "title: A", "needs: [order]", "---"]) + "\n# %%\nx = 1\n"
     assert page.parse(lab).meta == {"title": "A", "needs": ["order"]}
     (fault,) = pages.front_matter(page.parse(lab), "en")
     assert fault.message == "the front matter has no description"
@@ -171,3 +170,16 @@ def test_broken_front_matter_is_named_by_its_line(text: str) -> None:
     assert head.count("\n") == 5
     assert [fault.line for fault in page.parse(BROKEN).faults] == [4]
     assert page.front_matter("---\n- a\n---\n")[2][0].message == "the front matter holds no `name: value`"
+
+
+@pytest.mark.parametrize("command", ["check", "offline"])
+def test_a_folder_is_a_command_from_anywhere(command: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(cache.HOOKS / command), "--help"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "usage:" in done.stdout

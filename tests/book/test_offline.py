@@ -176,7 +176,7 @@ TWO = """<h1 id="two">Two<a class="headerlink" href="#two">#</a></h1><p>See <a h
 def small(site: Path, tmp_path: Path) -> Callable[[str], Path]:
     def written(more: str = "") -> Path:
         styles = next(site.glob("assets/stylesheets/main.*.css")).as_uri()
-        own = (Path(paper.__file__).parents[1] / "theme" / "book.css").as_uri()
+        own = (Path(paper.__file__).parents[2] / "theme" / "book.css").as_uri()
         pages = {
             "index": '<h1 id="home">One</h1><h2 id="up">Up</h2><p>Text.</p>',
             "two": TWO.format(more=more),

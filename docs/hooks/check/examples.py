@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from book.page import Fault, Page, parse
 
@@ -24,13 +24,13 @@ Bad = tuple[
 class Check:
     """A check and what it finds in the example with something wrong in it."""
 
-    run: Callable[[Any, Any], list[Fault]]
+    run: Callable[..., list[Fault]]
     bad: tuple[Bad, ...]
 
 
 PAGE: list[Check] = []  # of a page and its language
 PAIR: list[Check] = []  # of an English page and its Chinese twin
-Function = Callable[[Any, Any], list[Fault]]
+Function = TypeVar("Function", bound=Callable[..., list[Fault]])
 
 
 def of_page(*bad: Bad) -> Callable[[Function], Function]:
