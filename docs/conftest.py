@@ -2,4 +2,4 @@
 
 from book import blocktests
 
-blocktests.install()
+pytest_configure = blocktests.register

@@ -19,7 +19,6 @@ from posenc.plot import _style
 # The first call into torch, or a busy machine, is slow; that is no fault of what is tested.
 settings.register_profile("posenc", deadline=None)
 settings.load_profile("posenc")
-blocktests.install()
 plt.switch_backend("agg")
 torch.set_num_threads(1)  # small tensors, and other work beside: two threads would wait for each other
 
@@ -33,6 +32,7 @@ def _no_figure_left() -> Iterator[None]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Without a Chinese font pictures show boxes; what else is tested of them holds."""
+    blocktests.register(config)
     if _style.chinese_font() is None:
         config.addinivalue_line("filterwarnings", r"ignore:Glyph \d+ .* missing from font")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import multiprocessing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -15,11 +16,12 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from book import (
     BookError,
     blocks,
+    cache,
     chinese,
     exports,
     formulas,
     labs,
-    lighter,
+    patches,
     search,
     setting,
     twins,
@@ -69,15 +71,22 @@ def on_config(config: MkDocsConfig) -> None:
 
 @event_priority(100)  # before the projects plugin, which builds both books in this event
 def on_pre_build(config: MkDocsConfig) -> None:
+    if faults := patches.broken(patches.material()):
+        raise PluginError("\n".join(faults))
     twins.clean(Path(config.site_dir))  # MkDocs would, but the projects plugin turns that off
+    if multiprocessing.parent_process() is None:  # and not a book whose build has begun at /
+        cache.begin_build()
 
 
 @event_priority(-50)  # when other plugins have added and removed their files
 @said_by_mkdocs
 def on_files(files: Files, config: MkDocsConfig) -> None:
     names = [file.src_uri for file in files.documentation_pages()]
+    BOOK.check_heads(names)
     search.learn_words(BOOK, names)
-    blocks.run_book(BOOK, [name for name in names if name.endswith(".md")])
+    if BOOK.executes:
+        blocks.run_book(BOOK, [name for name in names if name.endswith(".md")])
+        labs.run_all(labs.read(BOOK.source(name)) for name in names if labs.is_lab(name))
 
 
 def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> None:
@@ -96,7 +105,7 @@ def on_pre_page(page: Page, config: MkDocsConfig, files: Files) -> Page:
 @said_by_mkdocs
 def on_page_read_source(page: Page, config: MkDocsConfig) -> str | None:
     if not labs.is_lab(page.file.src_uri):
-        return None
+        return BOOK.without_broken_head(page.file.src_uri)
     executes = bool(config.plugins["mkdocs-jupyter"].config["execute"])
     return labs.page(BOOK, page.file.src_uri, executes and BOOK.executes)
 
@@ -143,7 +152,7 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     output = setting.drawings_back(output, BOOK, name)
     exports.write_twins(BOOK, name, target, page.markdown or "")
     labs.write_notebook(BOOK, name, target)
-    return setting.squeezed(lighter.light(output))
+    return setting.squeezed(output)
 
 
 # --- Beside the pages ---------------------------------------------------------------------------------------

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import threading
@@ -13,10 +13,11 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import pytest
-from book import blocks, cache, figures
+from book import blocks, cache, figures, reach
 from book import page as pages
 from book import run as runner
 from bs4 import BeautifulSoup
+from check import pages as checks
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
@@ -43,16 +44,25 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("POSENC_EXECUTE", raising=False)
 
 
+class Here:
+    """Runs units in this process, which is faster and hides nothing."""
+
+    codes: list[str]
+    wait = 0.0
+
+    def run(self, parts: list[str]) -> runner.Outcome:
+        self.codes.append("".join(parts))
+        time.sleep(self.wait)
+        return runner.run(parts)
+
+    def close(self) -> None:
+        pass
+
+
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The code of the units that had to be run, in this process, which is faster and hides nothing."""
-    codes: list[str] = []
-
-    def run(units: dict[str, list[str]]) -> dict[str, runner.Outcome]:
-        codes.extend("".join(parts) for parts in units.values())
-        return {entry: runner.run(parts) for entry, parts in units.items()}
-
-    monkeypatch.setattr(blocks, "_run", run)
+    """The code of the units that had to be run."""
+    monkeypatch.setattr(runner, "Interpreter", type("Counted", (Here,), {"codes": (codes := list[str]())}))
     return codes
 
 
@@ -116,25 +126,11 @@ def test_keys_tell_their_parts_apart() -> None:
     assert len({cache.key("ab", "c"), cache.key("a", "bc"), cache.key("abc"), cache.key("abc", "")}) == 4
 
 
-def test_the_digest_sees_a_change_of_posenc_and_of_a_library(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    package = tmp_path / "posenc"
-    package.mkdir()
-    (package / "a.py").write_text("x = 1\n")
-    before = cache.digest(package=package)
-    assert cache.digest(package=package) == before
-    (package / "a.py").write_text("x = 2\n")
-    changed = cache.digest(package=package)
-    (package / "a.py").rename(package / "b.py")
-    renamed = cache.digest(package=package)
-    (package / "__pycache__").mkdir()
-    (package / "__pycache__" / "b.pyc").write_bytes(b"")
-    assert cache.digest(package=package) == renamed
-    assert cache.digest("nbconvert", package=package) != renamed
+def test_the_digest_sees_a_change_of_a_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1")
+    seen = {cache.digest(), cache.digest("nbconvert"), cache.digest(files=[tmp_path / "a"])}
     monkeypatch.setattr(cache, "version", lambda name: "0" if name == "numpy" else "1")
-    other = cache.digest(package=package)
-    assert len({before, changed, renamed, other}) == 4
+    assert len(seen | {cache.digest()}) == 4
 
 
 # --- What is run, and when ---------------------------------------------------------------------------------
@@ -142,86 +138,201 @@ def test_the_digest_sees_a_change_of_posenc_and_of_a_library(
 
 def test_a_second_build_runs_nothing(ran: list[str]) -> None:
     book = {"a.md": page("x = 1", "y = 2")}
-    blocks.prepare(book, depends_on="1")
+    blocks.prepare(book)
     assert ran == ["x = 1\n", "y = 2\n"]
-    blocks.prepare(book, depends_on="1")
+    blocks.prepare(book)
     assert len(ran) == 2
 
 
 def test_prose_layout_and_comments_run_nothing(ran: list[str]) -> None:
-    blocks.prepare({"a.md": page("x = 1  # a comment", "y = 2")}, depends_on="1")
-    blocks.prepare({"a.md": page("x = 1  # 注释", "y = 2", text="Other prose.\n\nAnd more.")}, depends_on="1")
+    blocks.prepare({"a.md": page("x = 1  # a comment", "y = 2")})
+    blocks.prepare({"a.md": page("x = 1  # 注释", "y = 2", text="Other prose.\n\nAnd more.")})
     assert len(ran) == 2
 
 
 def test_a_change_of_code_runs_that_block_alone(ran: list[str]) -> None:
-    blocks.prepare({"a.md": page("x = 1", "y = 2")}, depends_on="1")
-    blocks.prepare({"a.md": page("x = 1", "y = 3")}, depends_on="1")
+    blocks.prepare({"a.md": page("x = 1", "y = 2")})
+    blocks.prepare({"a.md": page("x = 1", "y = 3")})
     assert ran == ["x = 1\n", "y = 2\n", "y = 3\n"]
 
 
-def test_a_change_of_what_it_depends_on_runs_it_again(ran: list[str]) -> None:
-    for digest in ("1", "2", "1"):
-        blocks.prepare({"a.md": page("x = 1")}, depends_on=digest)
+def test_a_change_of_a_library_runs_it_again(ran: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for version in ("1", "2", "1"):
+        monkeypatch.setattr(cache, "version", lambda name, version=version: version)
+        blocks.prepare({"a.md": page("x = 1")})
     assert len(ran) == 2
 
 
 def test_the_same_block_on_two_pages_and_in_two_books_runs_once(ran: list[str]) -> None:
-    blocks.prepare({"a.md": page("x = 1"), "b.md": page("x = 1")}, depends_on="1")
-    blocks.prepare({"a.md": page("x = 1")}, depends_on="1")
+    blocks.prepare({"a.md": page("x = 1"), "b.md": page("x = 1")})
+    blocks.prepare({"a.md": page("x = 1")})
     assert len(ran) == 1
 
 
-def test_a_failure_is_not_kept(ran: list[str]) -> None:
-    for _ in range(2):
-        assert blocks.report(blocks.prepare({"a.md": page("1 / 0")}, depends_on="1"))
-    assert len(ran) == 2
+def test_a_failure_is_kept_for_the_other_book_and_no_longer(
+    ran: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(cache.BUILD, raising=False)
+    for count in (1, 2):
+        assert blocks.report(blocks.prepare({"a.md": page("1 / 0")}))
+        assert len(ran) == count
+    for count in (3, 4):
+        monkeypatch.setenv(cache.BUILD, str(count))
+        for _ in ("en", "zh"):
+            assert "ZeroDivisionError" in blocks.report(blocks.prepare({"a.md": page("1 / 0")}))[0]
+            assert len(ran) == count
 
 
 def test_what_ran_while_posenc_was_edited_is_not_kept(
     ran: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    digests = iter(["1", "2", "2", "2", "2"])
-    monkeypatch.setattr(blocks, "digest", lambda: next(digests))
-    blocks.prepare({"a.md": page("x = 1")})  # began with 1, ended with 2
-    blocks.prepare({"a.md": page("x = 1")}, depends_on="1")
-    assert len(ran) == 2
+    with monkeypatch.context() as edited:
+        edited.setattr(reach.Sources, "current", lambda self: False)
+        blocks.prepare({"a.md": page("x = 1")})
     for _ in range(2):
         blocks.prepare({"a.md": page("x = 1")})
-    assert len(ran) == 3
+    assert len(ran) == 2
 
 
 def test_an_entry_that_makes_no_sense_is_run_again(ran: list[str]) -> None:
-    store = cache.Store("blocks")
-    blocks.prepare({"a.md": page("x = 1")}, store, "1")
+    runs = blocks.Runs()
+    blocks.prepare({"a.md": page("x = 1")}, runs)
     for nonsense in ("[]", "{", '{"other": 1}'):
-        store.put(blocks.key(["x = 1\n"], "1"), nonsense)
-        blocks.prepare({"a.md": page("x = 1")}, store, "1")
+        runs.store.put(runs.key(["x = 1\n"]).own, nonsense)
+        blocks.prepare({"a.md": page("x = 1")})
     assert len(ran) == 4
 
 
 def test_where_a_unit_is_cut_and_its_own_source_matter() -> None:
-    assert blocks.key(["x = 1\ny = 2\n"], "1") != blocks.key(["x = 1\n", "y = 2\n"], "1")
-    assert blocks.key(["import inspect  # a\n"], "1") != blocks.key(["import inspect  # b\n"], "1")
-    assert blocks.key(["x = \n"], "1") != blocks.key(["x = +\n"], "1")
+    key = blocks.Runs().key
+    assert key(["x = 1\ny = 2\n"]) != key(["x = 1\n", "y = 2\n"])
+    assert key(["import inspect  # a\n"]) != key(["import inspect  # b\n"])
+    assert key(["x = \n"]) != key(["x = +\n"])
 
 
-def test_two_books_at_once_run_a_block_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    codes: list[str] = []
-
-    def slow(units: dict[str, list[str]]) -> dict[str, runner.Outcome]:
-        codes.extend("".join(parts) for parts in units.values())
-        time.sleep(0.3)
-        return {entry: runner.Outcome([""], [[]]) for entry in units}
-
-    monkeypatch.setattr(blocks, "_run", slow)
+def test_two_books_at_once_run_a_block_once(ran: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Here, "wait", 0.2)
+    monkeypatch.setattr(runner, "run", lambda parts: runner.Outcome([""], [[]]))
+    monkeypatch.setattr(os, "environ", os.environ | {cache.BUILD: "1"})
     books = [{"a.md": page("x = 1", "en = 1")}, {"a.md": page("x = 1", "zh = 1")}]
-    threads = [threading.Thread(target=blocks.prepare, args=(book, None, "1")) for book in books]
+    threads = [threading.Thread(target=blocks.prepare, args=(book,)) for book in books]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(codes) == ["en = 1\n", "x = 1\n", "zh = 1\n"]
+    assert sorted(ran) == ["en = 1\n", "x = 1\n", "zh = 1\n"]
+
+
+# --- What of posenc a block depends on ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A copy of posenc in which something is changed."""
+    return Path(
+        shutil.copytree(cache.PACKAGE, tmp_path / "posenc", ignore=shutil.ignore_patterns("__pycache__"))
+    )
+
+
+BOOKS = checks.chapters()["en"]
+UNITS = [[part.code for part in unit.parts] for source in BOOKS.values() for unit in source.blocks]
+
+
+def test_a_change_of_any_module_is_a_change_of_the_blocks_that_reach_it(package: Path) -> None:
+    """Every module but those that only pass names on: what those say is in the keys, name by name."""
+    sources = reach.sources(package)
+    reached = [sources.reach("".join(parts))[0] for parts in UNITS]
+    for module, file in sources.files.items():
+        inside = [parts for parts, modules in zip(UNITS, reached, strict=True) if module in modules]
+        outside = [parts for parts, modules in zip(UNITS, reached, strict=True) if module not in modules]
+        assert inside or sources.only_passes_on(module), f"no page uses {module}"
+        watched = [*inside[:1], *outside[:1]]
+        before = [blocks.Runs(package).key(parts) for parts in watched]
+        file.write_text(file.read_text(encoding="utf-8") + "\n# changed\n", encoding="utf-8")
+        after = [blocks.Runs(package).key(parts) for parts in watched]
+        assert [a.own != b.own for a, b in zip(before, after, strict=True)] == [True] * len(inside[:1]) + [
+            False
+        ] * len(outside[:1]), module
+        assert all(a.wide != b.wide for a, b in zip(before, after, strict=True))
+    # an edit of a formula that few pages use runs few blocks
+    assert 0 < sum("posenc.alibi" in modules for modules in reached) < len(UNITS) / 4
+
+
+def test_what_runs_is_what_can_be_reached() -> None:
+    """Formulas, layers, pictures, trainings: a block executes no module but those of its key."""
+    reached = set()
+    for parts in UNITS[::12]:
+        outcome = runner.run(parts)
+        reached |= set(outcome.reached)
+        assert set(outcome.reached) <= reach.sources().files_of("".join(parts)), "".join(parts)
+    assert len(reached) > 10
+
+
+def test_a_module_that_is_reached_in_secret_makes_the_result_depend_on_all(ran: list[str]) -> None:
+    """What no reading of the code finds, its run shows."""
+    secret = "import builtins\nimport posenc.naive\nload = vars(builtins)['__im' + 'port__']\n"
+    secret += "other = load('posenc.order').order\nother.same_bag(['a'], ['a'])\n"
+    runs = blocks.Runs()
+    runs.execute([[secret]])
+    keys, outcome = runs.key([secret]), runs.outcome([secret])
+    assert outcome.error is None, outcome.error
+    assert "posenc/order.py" in outcome.reached
+    assert "posenc.order" not in runs.sources.reach(secret)[0]
+    assert runs.store.get(keys.own) is None
+    assert runs.store.get(keys.wide) is not None
+    blocks.Runs().execute([[secret]])
+    assert len(ran) == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "reached"),
+    [
+        ("x = 1", set()),
+        ("from posenc import alibi_bias", {"alibi"}),
+        ("from posenc import alibi_bias as bias", {"alibi"}),
+        ("import posenc\nposenc.alibi_bias(2, 3)", {"alibi"}),
+        ("import posenc as p\np.alibi.alibi_bias(2, 3)", {"alibi"}),
+        ("from posenc import alibi\nalibi.alibi_bias(2, 3)", {"alibi"}),
+        ("def f():\n    from posenc.alibi import alibi_bias\n", {"alibi"}),
+        ("from posenc.nn import AlibiBias", {"alibi", "nn.alibi"}),
+        ("from posenc import plot\nplot.alibi_maps()", {"alibi", "plot.alibi"}),
+        ("from posenc import *", {"alibi", "nn.rotary", "plot.masks", "experiments"}),
+        ("import posenc\ngetattr(posenc, name)", {"alibi", "nn.rotary", "plot.masks"}),
+        ("import posenc\nother = posenc", {"alibi", "nn.rotary", "plot.masks"}),
+        ("import importlib\nimportlib.import_module(f'posenc.{name}')", {"alibi", "nn.rotary"}),
+        ("exec('import posenc')", {"alibi", "nn.rotary"}),
+        ("from posenc import no_such_name", {"alibi", "nn.rotary"}),
+        ("import posenc\nx = = 1", {"alibi", "nn.rotary"}),
+    ],
+)
+def test_code_is_followed_to_the_modules_that_it_uses(code: str, reached: set[str]) -> None:
+    found = {name.removeprefix("posenc.") for name in reach.sources().reach(code)[0]}
+    assert reached <= found
+    assert ("masks" in found) == ("nn.rotary" in reached)  # all, or not
+
+
+def test_a_name_that_leads_elsewhere_is_another_key(package: Path) -> None:
+    (package / "other.py").write_text("def f(): return 1\ndef g(): return 2\n")
+    init = package / "__init__.py"
+    keys = set()
+    for passed in ("f as alibi_bias", "g as alibi_bias"):
+        init.write_text(f"from posenc.other import {passed}\n")
+        keys.add(blocks.Runs(package).key(["from posenc import alibi_bias\n"]).own)
+    assert len(keys) == 2
+
+
+def test_a_planted_result_is_seen_on_a_page_in_spite_of_the_cache(
+    package: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A book is built, a formula goes wrong, the book is built again: its page says so."""
+    book = {"alibi.md": BOOKS["alibi.md"]}
+    monkeypatch.setattr(runner, "ROOT", package.parent)  # where its interpreter finds posenc
+    assert blocks.report(blocks.prepare(book, blocks.Runs(package))) == []
+    file = package / "alibi.py"
+    text = file.read_text(encoding="utf-8")
+    file.write_text(text + "\n_right = alibi_slopes\ndef alibi_slopes(*a, **k): return 2 * _right(*a, **k)\n")
+    faults = blocks.report(blocks.prepare(book, blocks.Runs(package)))
+    assert any("does not print what the page shows" in fault for fault in faults), faults
 
 
 # --- How a block is run ------------------------------------------------------------------------------------
@@ -273,18 +384,53 @@ def test_a_block_writes_into_a_folder_of_its_own() -> None:
     assert runner.run([look]).output == "[] False cpu\n"
 
 
-def test_a_block_that_never_ends_is_named(tmp_path: Path) -> None:
-    jobs, results = tmp_path / "jobs.json", tmp_path / "results.jsonl"
-    jobs.write_text(json.dumps([["fine", ["x = 1\n"]], ["endless", ["x = 1\nwhile True:\n    pass\n"]]]))
-    paths = f"runner.Path({str(jobs)!r}), runner.Path({str(results)!r})"
-    program = f"from book import run as runner\nrunner.TIMEOUT = 5\nrunner.main({paths})"
-    folder = cache.HOOKS
+ENDLESS = {
+    "pass": "while True:\n    pass\n",
+    "sleep": "import time\ntime.sleep(1000)\n",
+    "stubborn": "import time\nwhile True:\n    try:\n        time.sleep(1)\n    except Exception: pass\n",
+}
+
+
+@pytest.mark.parametrize("code", ENDLESS.values(), ids=list(ENDLESS))
+def test_a_block_that_never_ends_is_stopped_and_named(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "TIMEOUT", 0.5)
+    outcome = runner.run(["x = 1\n", code])
+    assert outcome.error is not None
+    assert outcome.error["type"] == "TakesTooLong"
+    assert outcome.error["message"] == "it has not ended after 0.5 seconds"
+    assert 1 < outcome.error["line"] <= 1 + code.count("\n")
+    assert runner.run(["x = 1\n"]).error is None  # no alarm is left behind
+
+
+def test_a_block_that_lets_nothing_stop_it_ends_its_interpreter() -> None:
+    code = "x = 1\nsum(range(10**12))\n"  # Python itself gets no chance to look at the clock
+    program = f"from book import run\nrun.TIMEOUT, run.GRACE = 1.0, 2.0\nrun.run([{code!r}])\n"
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, "-c", program], cwd=cache.HOOKS, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert re.search(r'File "<block>", line [23] in <module>', done.stderr)
-    assert [json.loads(line)[0] for line in results.read_text().splitlines()[1:]] == ["fine"]
+    assert re.search(r'File "<block>", line 2 in <module>', done.stderr)
+
+
+def test_one_interpreter_runs_all_and_the_next_goes_on_after_a_crash() -> None:
+    interpreter = runner.Interpreter()
+    try:
+        outputs = [
+            interpreter.run([code])
+            for code in (
+                "print(1)\n",
+                "import os\nos.system('echo not me')\nprint(input)\n",
+                "import os\nos._exit(3)\n",
+            )
+        ]
+        assert outputs[0].output == "1\n"
+        assert outputs[1].output == "<built-in function input>\n"
+        assert outputs[2].error
+        assert "exit status 3" in outputs[2].error["message"]
+        assert interpreter.run(["print(2)\n"]).output == "2\n"
+        assert "EOFError" in str(interpreter.run(["input()\n"]).error)
+    finally:
+        interpreter.close()
 
 
 def test_what_cannot_be_written_into_a_page_is_an_error_of_its_block() -> None:
@@ -354,7 +500,7 @@ def test_a_continued_block_sees_what_came_before_and_draws_its_own_figure() -> N
 )
 def test_a_fault_is_named_by_page_and_line(ran: list[str], lines: list[str], message: str) -> None:
     source = page("\n".join(lines), text="Text.\n")
-    (fault,) = blocks.report(blocks.prepare({"a.md": source}, depends_on="1"))
+    (fault,) = blocks.report(blocks.prepare({"a.md": source}))
     assert fault.startswith(message), fault
 
 
@@ -364,7 +510,7 @@ def test_faults_of_output_and_figure_are_named_by_their_line(ran: list[str]) -> 
         "```\n\n<!--pytest-codeblocks:expected-output-->\n\n```text\n1\n3\n```\n\n```python\nx",
     )
     source = pages.parse(text + "<!-- figure: none -->\n", Path("a.md"))
-    assert blocks.report(blocks.prepare({"a.md": source}, depends_on="1")) == [
+    assert blocks.report(blocks.prepare({"a.md": source})) == [
         "a.md:10: the block does not print what the page shows (- page, + printed)\n"
         "      1\n    - 3\n    + 2",
         "a.md:18: a figure comment, but the block leaves no figure open",
@@ -376,8 +522,8 @@ def test_output_of_a_continued_block_stands_after_its_last_line(ran: list[str]) 
     first, second = "```python\nprint(1)\n```\n", "<!--pytest-codeblocks:cont-->\n```python\nprint(2)\n```\n"
     good = pages.parse(first + second + output.format("1\n2\n"), Path("a.md"))
     bad = pages.parse(first + output.format("1\n2\n") + second, Path("a.md"))
-    assert not blocks.report(blocks.prepare({"a.md": good}, depends_on="1"))
-    (fault,) = blocks.report(blocks.prepare({"a.md": bad}, depends_on="1"))
+    assert not blocks.report(blocks.prepare({"a.md": good}))
+    (fault,) = blocks.report(blocks.prepare({"a.md": bad}))
     assert fault.startswith("a.md:10: this block prints, and its expected output stands before it")
 
 
@@ -390,7 +536,9 @@ def test_a_fresh_interpreter_runs_all_and_survives_a_crash(svg: str) -> None:
         "drawing": [DRAWING],
         "bad": ["1 / 0\n"],
     }
-    outcomes = blocks._run(units)
+    interpreter = runner.Interpreter()
+    outcomes = {name: interpreter.run(parts) for name, parts in units.items()}
+    interpreter.close()
     crash = outcomes["crash"].error
     assert crash is not None
     assert "exit status 3" in crash["message"]
@@ -634,6 +782,14 @@ def test_a_fault_under_serve_is_shown_and_does_not_stop(
     assert "index.md:31: AttributeError" in capsys.readouterr().err
     with pytest.raises(Abort):
         site.build()
+
+
+def test_a_broken_head_under_serve_is_named_and_does_not_stop(
+    site: Site, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.edit("title: 甲", "title: 甲: 乙")
+    assert "<h1" in site.build("serve")
+    assert "index.md:2: the front matter is no YAML" in capsys.readouterr().err
 
 
 def test_a_figure_at_the_wrong_depth_is_named(site: Site, caplog: pytest.LogCaptureFixture) -> None:

@@ -57,7 +57,7 @@ def test_links_stay_in_the_book(book: PdfReader) -> None:
 
 def test_text_can_be_found(book: PdfReader, language: str) -> None:
     assert papercheck.radicals(book) == []
-    chapter = [mark for level, mark in papercheck.outline(book.outline) if level == 1][2]
+    chapter = [mark for level, mark in papercheck.outline(book.outline) if level == 1][3]
     first = book.get_destination_page_number(chapter) or 0
     assert papercheck.lost(book, [first, first + 1], PHRASES[language]) == []
 
@@ -157,8 +157,7 @@ def test_radicals_become_characters() -> None:
 PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8">
 <meta name="description" content="About."><meta property="og:site_name" content="A & B">
 <link rel="stylesheet" href="{styles}"><link rel="stylesheet" href="{own}">
-</head><body dir="ltr"><nav class="md-nav--primary"><a class="md-nav__link" href="index.html">Home</a>
-<a class="md-nav__link" href="#up">Up</a><a class="md-nav__link" href="two.html">Two</a></nav>
+</head><body dir="ltr">
 <article class="md-content__inner md-typeset">{text}</article></body></html>"""
 TWO = """<h1 id="two">Two<a class="headerlink" href="#two">#</a></h1><p>See <a href="index.html#up">above</a>,
 <a href="two.py">a file</a> and <a href="#below">below</a>.</p>
@@ -186,6 +185,8 @@ def small(site: Path, tmp_path: Path) -> Callable[[str], Path]:
         for name, text in pages.items():
             page = PAGE.format(styles=styles, own=own, text=text)
             (tmp_path / "en" / f"{name}.html").write_text(page, encoding="utf-8")
+        contents = "- [Home](https://x/en/index.md): a\n- [Two (2)](https://x/en/two.md): b\n"
+        (tmp_path / "en" / "llms.txt").write_text(f"# A & B\n\n{contents}", encoding="utf-8")
         return tmp_path
 
     return written

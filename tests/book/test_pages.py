@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 from book import page as pages
 from book import unread
 from book.cache import ROOT
+from check import examples, walk
 from check import pages as checks
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +22,6 @@ from pytest_codeblocks import extract_from_buffer, extract_from_file
 
 BOOKS = checks.chapters()
 PAGES = [(language, name) for language, book in BOOKS.items() for name in book]
-PAIRS = sorted(set(BOOKS["en"]) & set(BOOKS["zh"]))
 README = pages.read(ROOT / "README.md")
 
 F = "```"
@@ -37,40 +36,11 @@ def said(faults: list[pages.Fault]) -> str:
     return "\n".join(f"{fault.line}: {fault.message}" for fault in faults)
 
 
-def none(path: str, faults: list[pages.Fault]) -> None:
-    """Fails with one line a fault."""
-    if faults:
-        pytest.fail("\n".join(f"{path}:{line}" for line in said(faults).split("\n")), pytrace=False)
-
-
 def block(*lines: str, info: str = "python") -> list[str]:
     return [f"{F}{info}", *lines, F, ""]
 
 
 # --- The book -----------------------------------------------------------------------------------------------
-
-
-def test_both_books_have_the_same_files() -> None:
-    assert not checks.same_files(ROOT / "docs" / "en", ROOT / "docs" / "zh")
-
-
-@pytest.mark.parametrize(("language", "name"), PAGES)
-def test_page(language: str, name: str) -> None:
-    none(f"docs/{language}/{name}", checks.one(BOOKS[language][name], language))
-
-
-@pytest.mark.parametrize("name", PAIRS)
-def test_languages_agree(name: str) -> None:
-    none(f"docs/zh/{name}", checks.both(BOOKS["en"][name], BOOKS["zh"][name]))
-
-
-@pytest.mark.parametrize("path", checks.labs(), ids=lambda path: path.relative_to(ROOT / "docs").as_posix())
-def test_code_of_a_lab_fits_its_box(path: Path) -> None:
-    none(path.relative_to(ROOT).as_posix(), checks.wide_cells(path.read_text(encoding="utf-8")))
-
-
-def test_readme() -> None:
-    none("README.md", checks.census(README) + checks.links(README))
 
 
 @pytest.mark.parametrize("path", [*(BOOKS[lang][name].path for lang, name in PAGES), README.path], ids=str)
@@ -248,120 +218,6 @@ def test_census_sees_what_is_not_as_it_seems(lines: list[str], line: int, reason
     assert reason in said([fault for fault in checks.census(page(*lines)) if fault.line == line])
 
 
-GOOD = {
-    "en": page(
-        "---",
-        "title: A",
-        "description: B",
-        "---",
-        "# A {#a}",
-        "",
-        "## One {#one}",
-        "",
-        "The width $d$ of $x$ is $d$.",
-        "",
-        "$$ y = \\text{if } x $$",
-        "",
-        *block("# a comment", 'print("sum", 3)', 'plot(f"{a} of {b}", label="sine", lang="en")'),
-        "<!--pytest-codeblocks:expected-output-->",
-        "",
-        *block("sum 3", info="text"),
-        "<!-- figure: a sine -->",
-        "",
-        *block("$ pip install posenc  # from PyPI", info="console"),
-    ),
-    "zh": page(
-        "---",
-        "title: 甲",
-        "description: 乙",
-        "---",
-        "# 甲 {#a}",
-        "",
-        "## 一 {#one}",
-        "",
-        "$x$ 的宽度是 $d$ , $d$ 是偶数。",
-        "",
-        "$$ y = \\text{若 } x $$",
-        "",
-        *block("# 注释", 'print("和", 3)', 'plot(f"{b} 中的 {a}", label="正弦", lang="zh")'),
-        "<!--pytest-codeblocks:expected-output-->",
-        "",
-        *block("和 3", info="text"),
-        "<!-- figure: 一条正弦 -->",
-        "",
-        *block("$ pip install posenc  # 从 PyPI 安装", info="console"),
-    ),
-}
-
-
-def test_good_pages_pass() -> None:
-    assert not said(checks.one(GOOD["en"], "en") + checks.one(GOOD["zh"], "zh"))
-    assert not said(checks.both(GOOD["en"], GOOD["zh"]))
-
-
-def broken(language: str, old: str, new: str) -> pages.Page:
-    text = GOOD[language].text
-    assert old in text
-    return pages.parse(text.replace(old, new))
-
-
-@pytest.mark.parametrize(
-    ("language", "old", "new", "line", "reason"),
-    [
-        ("en", "title: A\n", "", 1, "no title"),
-        ("en", "description: B", "description:", 1, "no description"),
-        ("en", "## One {#one}", "## One", 7, "has no id"),
-        ("en", "## One {#one}", "## One {#One}", 7, "lower-case"),
-        ("en", "## One {#one}", "## One {#a}", 7, "used in line 5"),
-        ("en", "## One {#one}", "### One {#one}", 7, "level 3 under one of level 1"),
-        ("en", "## One {#one}", "# One {#one}", 5, "only # heading"),
-        ("en", "## One {#one}", "One\n---", 7, "has no id"),
-        ("en", "figure: a sine", "figure: 一条正弦", 25, "language of the page"),
-        ("zh", "figure: 一条正弦", "figure: a sine", 25, "language of the page"),
-        ("zh", "figure: 一条正弦", "figure: 正弦 $x$", 25, "plain text"),
-        ("en", "The width", "[The width](nowhere.md)", 9, "leads nowhere"),
-        ("en", "The width", "[The width](#two)", 9, "not there"),
-        ("en", "The width", "[The width](/en/order.html)", 9, "not relative"),
-        ("zh", "的宽度", "的代币", 9, "词元"),
-        ("en", "# a comment", "#" * 85, 14, "line 14 has 85 columns, at most 84"),
-        ("zh", "# 注释", "# " + "宽" * 42, 14, "line 14 has 86 columns, at most 84"),
-        ("en", "# from PyPI", "# " + "x" * 85, 28, "line 28 has 109 columns, at most 84"),
-    ],
-)
-def test_page_checks_fail(language: str, old: str, new: str, line: int, reason: str) -> None:
-    faults = checks.one(broken(language, old, new), language)
-    assert reason in said([fault for fault in faults if fault.line == line])
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "line", "reason"),
-    [
-        ("{#one}", "{#two}", 7, "## #one on the English page"),
-        ("## 一", "### 一", 7, "## #one on the English page"),
-        ("## 一 {#one}", "", 1, "no heading #one"),
-        ("$$ y", "$$ z", 11, "y = "),
-        ("$d$ 是偶数", "它是偶数", 7, "1 fewer $d$"),
-        ("$d$ 是偶数", "$e$ 是偶数", 7, "1 more $e$"),
-        ('print("和", 3)', 'print("和", 4)', 15, "3, 4"),
-        ('print("和", 3)', 'print("total", 3)', 15, "'sum', 'total'"),
-        ('print("和", 3)', 'print("和")', 15, "3, None"),
-        ('print("和", 3)', 'print("和", 3.0)', 15, "3, 3.0"),
-        ('print("和", 3)', 'print("和", 3)\nx = 1', 16, "differs"),
-        ("{b} 中的 {a}", "{b} 中的 {b}", 16, "differs"),
-        ('label="正弦"', 'title="正弦"', 16, "'label', 'title'"),
-        ("和 3\n", "和 4\n", 22, "sum 3"),
-        ("和 3\n", "total 3\n", 22, "sum 3"),
-        ("<!-- figure: 一条正弦 -->", "", 13, "only one of the two languages has a figure"),
-        ("-->\n\n```console", "-->\n<!-- description: 说明 -->\n\n```console", 25, "describes"),
-        ("pip install posenc", "pip install posenc[plot]", 28, "pip install posenc"),
-        ("```console\n", "```text\n", 27, "fence number 3"),
-    ],
-)
-def test_language_checks_fail(old: str, new: str, line: int, reason: str) -> None:
-    faults = checks.both(GOOD["en"], broken("zh", old, new))
-    assert reason in said([fault for fault in faults if fault.line == line]), said(faults)
-
-
 def test_only_code_has_to_fit_its_box() -> None:
     widest, wide = "x" * 84, "x" * 85
     assert not checks.wide_code(page(wide, *block(widest), "", *block(wide, info="text")))
@@ -400,9 +256,12 @@ def test_a_missing_twin_is_named(tmp_path: Path) -> None:
     ]
 
 
-def test_everything_names_page_and_line(capsys: pytest.CaptureFixture[str]) -> None:
-    books = {"en": {"a.md": GOOD["en"]}, "zh": {"a.md": broken("zh", "{#one}", "{#two}")}}
-    (fault,) = checks.everything(books)
+def test_the_walk_names_page_and_line() -> None:
+    books = {
+        "en": {"a.md": pages.parse(examples.GOOD["en"])},
+        "zh": {"a.md": examples.broken("zh", "{#one}", "{#two}")},
+    }
+    (fault,) = walk.faults_of_books(books)
     assert fault.startswith("docs/zh/a.md:7: ")
 
 
@@ -420,7 +279,7 @@ def outcome(tmp_path: Path, *lines: str) -> str:
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
     (tmp_path / "conftest.py").write_text(
         f"import sys\nsys.path.insert(0, {str(ROOT / 'docs' / 'hooks')!r})\n"
-        "from book import blocktests\nblocktests.install()\n"
+        "from book import blocktests, run\nrun.TIMEOUT = 4\npytest_configure = blocktests.register\n"
     )
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "--codeblocks", "-q", "-p", "no:cacheprovider", str(path)],
@@ -450,6 +309,7 @@ def test_pytest_names_line_and_exception_of_every_bad_block(tmp_path: Path) -> N
         *block("False 0.7579544029403025", info="text"),  # 35
         *block("def f(:"),  # 39
         *block("import matplotlib.pyplot as plt", "assert not plt.get_fignums()", "__name__"),  # 43
+        *block("while True:", "    try:", "        pass", "    except Exception:", "        pass"),  # 49
     )
     assert "a.md:6: ZeroDivisionError: division by zero" in text
     assert "print(1 / 0)" in text
@@ -461,7 +321,9 @@ def test_pytest_names_line_and_exception_of_every_bad_block(tmp_path: Path) -> N
     assert "must seed its generators" not in text.split("a.md:14")[0]
     assert "must seed its generators" in text
     assert "a.md:40: SyntaxError" in text
-    assert "7 failed, 1 passed" in text
+    assert "TakesTooLong: it has not ended after 4 seconds" in text
+    assert re.search(r"a\.md:5[0-4]: TakesTooLong", text)
+    assert "8 failed, 1 passed" in text
     assert text.endswith("rc=1")
 
 
@@ -471,17 +333,8 @@ def test_pytest_names_the_line_of_a_page_it_cannot_read(tmp_path: Path) -> None:
     assert not text.endswith("rc=0")
 
 
-def listed(language: str) -> tuple[list[str], list[str]]:
-    """The chapters and labs in the navigation of a book, and those that its front page links, in order."""
-    config = (ROOT / "docs" / "sites" / language / "mkdocs.yml").read_text(encoding="utf-8")
-    entries = [value for item in yaml.safe_load(config)["nav"] for value in item.values()]
-    chapters = [entry for entry in entries if isinstance(entry, str) and entry != "index.md"]
-    labs = [name for entry in entries if isinstance(entry, list) for item in entry for name in item.values()]
-    front = (ROOT / "docs" / language / "index.md").read_text(encoding="utf-8")
-    return chapters + labs, list(dict.fromkeys(re.findall(r"\]\(([\w/]+\.(?:md|py))", front)))
-
-
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_front_page_lists_every_chapter_in_reading_order(language: str) -> None:
-    nav, front = listed(language)
-    assert front == nav
+    front, *nav = pages.contents(ROOT / "docs" / "sites" / language / "mkdocs.yml")
+    text = (ROOT / "docs" / language / front).read_text(encoding="utf-8")
+    assert list(dict.fromkeys(re.findall(r"\]\(([\w/]+\.(?:md|py))", text))) == nav

@@ -10,16 +10,6 @@ from check import terms
 FILES = terms.files()
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_the_book_keeps_to_its_words(path: terms.Path) -> None:
-    found = [
-        f"{path.relative_to(ROOT).as_posix()}:{fault.line}: {fault.message}"
-        for fault in terms.faults(path.read_text(encoding="utf-8"))
-    ]
-    if found:
-        pytest.fail("\n".join(found), pytrace=False)
-
-
 def test_pages_labs_package_and_readme_are_read() -> None:
     names = {path.relative_to(ROOT).as_posix() for path in FILES}
     assert {"README.md", "docs/en/order.md", "docs/zh/labs/masks.py", "posenc/plot/_style.py"} <= names

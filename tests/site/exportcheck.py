@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
-import yaml
 from book import page as pages
 from bs4 import BeautifulSoup, Tag
-from mkdocs.utils.meta import get_data
 from sitebuild import ROOT
 
 BOOKS = ("en", "zh")
@@ -34,15 +32,8 @@ def soup(path: Path) -> BeautifulSoup:
 def contents(book: str) -> list[str]:
     """The pages of a book in the order of its contents: 'order', 'labs/waveforms'."""
 
-    def files(entry: Any) -> list[str]:
-        if isinstance(entry, str):
-            return [entry]
-        return [
-            file for part in (entry.values() if isinstance(entry, dict) else entry) for file in files(part)
-        ]
-
-    config = yaml.safe_load((ROOT / "docs" / "sites" / book / "mkdocs.yml").read_text(encoding="utf-8"))
-    return [file.rpartition(".")[0] for file in files(config["nav"])]
+    names = pages.contents(ROOT / "docs" / "sites" / book / "mkdocs.yml")
+    return [name.rpartition(".")[0] for name in names]
 
 
 @dataclass(frozen=True)
@@ -67,10 +58,7 @@ class Place:
 
     @property
     def meta(self) -> dict[str, Any]:
-        text = self.source.read_text(encoding="utf-8")
-        if self.lab:
-            text = re.sub(r"(?m)^# ?", "", text.partition("# %%")[0])
-        return dict(get_data(text)[1])
+        return pages.front_matter(self.source.read_text(encoding="utf-8"))[0]
 
     def file(self, suffix: str) -> Path:
         return self.site / self.book / f"{self.name}{suffix}"
@@ -122,7 +110,9 @@ def markdown(place: Place) -> list[str]:
     file = place.file(".md")
     if not file.is_file():
         return [f"no {file.name}"]
-    text, meta = get_data(file.read_text(encoding="utf-8"))
+    text = file.read_text(encoding="utf-8")
+    meta, head, _ = pages.front_matter(text)
+    text = text[len(head) :]
     faults = [
         f"another {key}" for key in ("title", "description") if str(meta.get(key)) != str(place.meta[key])
     ]

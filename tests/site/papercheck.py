@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import sitecheck
-import yaml
+from book import page as pages
 from bs4 import BeautifulSoup, Tag
 from pypdf import PdfReader
 from sitebuild import ROOT
@@ -22,17 +22,8 @@ Bookmark = tuple[int, str]
 
 def headings(site: Path, book: str) -> list[Bookmark]:
     """Chapters and their sections, level and text, in the order of the book's contents."""
-    config = (ROOT / "docs" / "sites" / book / "mkdocs.yml").read_text(encoding="utf-8")
-    nav: Any = yaml.safe_load(config.partition("\nnav:")[2].partition("\ntheme:")[0])
-    return [heading for source in sources(nav) for heading in of_page(site / book / source)]
-
-
-def sources(nav: Any) -> Iterator[Path]:
-    if isinstance(nav, str):
-        yield Path(nav).with_suffix(".html")
-    else:
-        for entry in nav.values() if isinstance(nav, dict) else nav:
-            yield from sources(entry)
+    names = pages.contents(ROOT / "docs" / "sites" / book / "mkdocs.yml")
+    return [heading for name in names for heading in of_page((site / book / name).with_suffix(".html"))]
 
 
 def of_page(path: Path) -> Iterator[Bookmark]:

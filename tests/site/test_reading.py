@@ -14,7 +14,6 @@ import reading
 import sitecheck
 from book import page as pages
 from browsing import Browser
-from mkdocs.utils.meta import get_data
 from playwright.sync_api import BrowserContext, Page, Route
 from sitebuild import ROOT
 
@@ -93,7 +92,7 @@ def tags(book: str) -> dict[str, set[str]]:
     """The words by which the pages of a book say that they are looked up."""
     found: dict[str, set[str]] = {}
     for source in sorted((ROOT / "docs" / book).glob("*.md")):
-        for tag in get_data(source.read_text(encoding="utf-8"))[1].get("tags", []):
+        for tag in pages.read(source).meta.get("tags", []):
             found.setdefault(tag, set()).add(source.stem)
     return found
 

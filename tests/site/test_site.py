@@ -259,6 +259,19 @@ def test_a_fault_in_the_second_book_alone_stops_a_build(mini_book: Path) -> None
     assert r"docs/zh/order.md:9: formula '\fooo x': Unknown command" in said
 
 
+@pytest.mark.parametrize("name", ["order.md", "labs/masks.py"])
+def test_a_broken_head_stops_a_build_by_page_and_line(mini_book: Path, name: str) -> None:
+    page = mini_book / "docs" / "zh" / name
+    head = "---\ntitle: a: b\ndescription: d\n---\n"
+    if page.suffix == ".py":
+        head = "".join(f"# {line}\n" for line in head.splitlines())
+    page.write_text(f"{head}# T {{#top}}\n", encoding="utf-8")
+    status, said, _ = build(mini_book, mini_book / "site", POSENC_EXECUTE="0")
+    assert status != 0, said
+    assert f"docs/zh/{name}:2: the front matter is no YAML: mapping values are not allowed here" in said
+    assert "Traceback" not in said
+
+
 def test_a_failing_cell_stops_a_build_by_file_and_line(mini_book: Path) -> None:
     lab = next((mini_book / "docs" / "en" / "labs").glob("*.py"))
     lab.write_text(lab.read_text().replace("6 * 7", "6 / 0"))

@@ -28,7 +28,13 @@ import numpy as np
 
 import posenc
 from posenc import dot_product_attention
-from posenc.masks import check_padding, key_padding_mask, leak_in, leak_out, pad_batch
+from posenc.masks import (
+    check_padding,
+    key_padding_mask,
+    leak_in,
+    leak_out,
+    pad_batch,
+)
 
 plt.rcParams["figure.constrained_layout.use"] = True
 plt.rcParams["axes.prop_cycle"] = plt.cycler(

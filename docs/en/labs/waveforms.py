@@ -96,7 +96,9 @@ for d in [4, 16, 64, 512, 4096]:
 
 fig, ax = plt.subplots(figsize=(4.8, 2.8))
 for d, marker in [(8, "o"), (16, "s"), (64, ".")]:
-    ax.semilogy(posenc.sinusoidal_wavelengths(d), marker=marker, ms=4, label=f"d = {d}")
+    ax.semilogy(
+        posenc.sinusoidal_wavelengths(d), marker=marker, ms=4, label=f"d = {d}"
+    )
 ax.axhline(top, color="#767676", linewidth=1, linestyle="-")
 ax.text(31, 1.2 * top, "2πb", ha="right")
 ax.set(xlabel="i", ylabel="λ", ylim=(3, 3e5))

@@ -8,6 +8,7 @@ figures     drawings as inline SVG                  formulas     TeX as MathML, 
 setting     what becomes of the Markdown and the HTML of a page
 chinese     line breaks and emphasis in Chinese     search       what a search finds first
 twins       the page in the other language          way          where a page stands in its book
+patches     what is changed in Material             state        what is known of a book from step to step
 exports     a page as a script and as Markdown, contents for models
 """
 

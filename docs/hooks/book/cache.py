@@ -5,36 +5,37 @@ the project (or in the folder that the environment variable POSENC_CACHE names).
 everything that its content depends on, so nothing is ever updated: a change of code, of posenc or of a
 library makes another key.
 
-    store = Store("labs", suffix=".ipynb")          # one folder of entries: .cache/posenc/labs
+    store = Store("labs")                           # one folder of entries: .cache/posenc/labs
     entry = key(digest(), source, kernel_name)      # strings and bytes, in this order
-    with store.lock():                              # across processes: both languages are built at once
-        text = store.get(entry)                     # None where there is none, or where it is damaged
-        if text is None:
-            text = execute(...)
-            store.put(entry, text)                  # atomic
-            store.prune()                           # drops what nothing has asked for in 30 days
+    text = store.get(entry)                         # None where there is none, or where it is damaged
+    store.put(entry, text)                          # atomic
+    store.prune()                                   # drops what nothing has asked for in 30 days
 
-`digest()` covers the sources of posenc, the Python version and the versions of the libraries that compute or
-draw; `digest("nbconvert", "ipykernel")` adds more distributions, `digest(files=[...])` more files.
+`digest()` covers the Python version and the versions of the libraries that compute or draw;
+`digest("nbclient")` adds more distributions, `digest(files=[...])` more files. What of posenc counts says
+reach.py.
 """
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
 import platform
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib import metadata
 from pathlib import Path
 
-from filelock import FileLock
+from filelock import FileLock, Timeout
 
 HOOKS = Path(__file__).resolve().parents[1]
 ROOT = HOOKS.parents[1]
 PACKAGE = ROOT / "posenc"
+
+BUILD = "POSENC_BUILD"  # the variable that names the build of both books which is going on
 
 # What computes and what draws. Everything else can change without changing a result.
 LIBRARIES = (
@@ -53,6 +54,11 @@ LIBRARIES = (
 def folder() -> Path:
     """The folder of all caches; it is made when first written to."""
     return Path(os.environ.get("POSENC_CACHE") or ROOT / ".cache" / "posenc").absolute()
+
+
+def begin_build() -> None:
+    """From here on a failure is kept, for the other book, until the next build begins."""
+    os.environ[BUILD] = f"{os.getpid()} {time.time_ns()}"
 
 
 def shown(path: Path) -> str:
@@ -79,11 +85,8 @@ def version(distribution: str) -> str:
         return ""
 
 
-def digest(*more: str, files: Iterable[Path] = (), package: Path = PACKAGE) -> str:
-    """One name for what a result depends on besides its code: posenc, Python, libraries, `files`."""
-    sources = sorted(
-        path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts
-    )
+def digest(*more: str, files: Iterable[Path] = ()) -> str:
+    """One name for what a result depends on besides its code and posenc: Python, libraries, `files`."""
     parts: list[str | bytes] = [
         platform.python_implementation(),
         platform.python_version(),
@@ -91,8 +94,6 @@ def digest(*more: str, files: Iterable[Path] = (), package: Path = PACKAGE) -> s
     ]
     for name in (*LIBRARIES, *more):
         parts += [name, version(name)]
-    for source in sources:
-        parts += [source.relative_to(package).as_posix(), source.read_bytes()]
     for path in files:
         parts += [path.name, path.read_bytes()]
     return key(*parts)
@@ -108,10 +109,23 @@ class Store:
     def path(self, entry: str) -> Path:
         return self.folder / f"{entry}{self.suffix}"
 
-    def lock(self) -> FileLock:
-        """Held while missing entries are made, so that two processes do not make the same one."""
+    def fill(self, entries: Iterable[str], kept: Callable[[str], bool], make: Callable[[str], None]) -> None:
+        """Has each entry made that is not `kept`: by whoever comes first, and what others make is waited for.
+
+        Both books are built at once, by two processes: so they share the work.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
-        return FileLock(self.folder / ".lock")
+        left = [entry for entry in dict.fromkeys(entries) if not kept(entry)]
+        while left:
+            for entry in list(left):
+                lock = FileLock(self.folder / f"{entry}.lock", timeout=0)
+                with contextlib.suppress(Timeout), lock:
+                    if not kept(entry):
+                        make(entry)
+                    left.remove(entry)
+                    self.path(entry).with_suffix(".lock").unlink(missing_ok=True)
+            if left:
+                time.sleep(0.02)
 
     def get(self, entry: str) -> str | None:
         """The text kept under `entry`, or None."""
@@ -125,6 +139,14 @@ class Store:
         if checksum.decode("ascii", "replace") != hashlib.sha256(body).hexdigest():
             return None
         return body.decode()
+
+    def failure(self, entry: str) -> str | None:
+        """How an entry could not be made in this build, or None."""
+        return self.get(key(build, entry)) if (build := os.environ.get(BUILD)) else None
+
+    def put_failure(self, entry: str, text: str) -> None:
+        if build := os.environ.get(BUILD):
+            self.put(key(build, entry), text)
 
     def put(self, entry: str, text: str) -> None:
         """Keeps `text` under `entry`: the whole of it or nothing, whatever happens meanwhile."""
@@ -151,7 +173,9 @@ class Store:
                 used.append((path.stat().st_mtime, path))
             except OSError:  # another process was faster
                 continue
-        entries = sorted((item for item in used if item[1].suffix in (self.suffix, ".tmp")), reverse=True)
+        entries = sorted(
+            (item for item in used if item[1].suffix in (self.suffix, ".tmp", ".lock")), reverse=True
+        )
         for rank, (time_used, path) in enumerate(entries):
             if now - time_used > days * 86400 or rank >= most:
                 path.unlink(missing_ok=True)

@@ -199,34 +199,38 @@ def _clean(element: ET.Element, ids: dict[str, str], decimals: int = 1) -> None:
     if not text:
         element.text = None
     element.tag = element.tag.rpartition("}")[2]
-    attributes: dict[str, str] = {}
-    for name, value in element.attrib.items():
-        name = name.replace(_XLINK, "xlink:")
-        if name == "id":
-            if value not in ids:
-                continue
-            value = ids[value]
-        elif name == "xlink:href" and value.startswith("data:image/png;base64,"):
-            value = picture(value)
-        elif name == "xlink:href":
-            value = _renamed(value, ids)
-        elif name == "style":
-            value = _renamed(_style(value), ids)
-        elif "url(#" in value:
-            value = _renamed(value, ids)
-        elif name == "transform":
-            # texts that are not turned come with rotate(-0 x y)
-            value = re.sub(r"\s*rotate\(-?0 [^)]*\)", "", value)
-            value = _LONG.sub(lambda match: _short(float(match[0]), 4), value)
-        elif name == "d":
-            value = path(value, decimals)
-        elif name in _ROUNDED:
-            shortest = decimals if element.tag in ("use", "text") else 2
-            value = _short(float(value), shortest) if _NUMBER.fullmatch(value) else value
-            value = _LONG.sub(lambda match: _short(float(match[0])), value)
-        if value:
-            attributes[name] = value
-    element.attrib = attributes
+    written = {
+        name.replace(_XLINK, "xlink:"): _attribute(
+            element.tag, name.replace(_XLINK, "xlink:"), value, ids, decimals
+        )
+        for name, value in element.attrib.items()
+    }
+    element.attrib = {name: value for name, value in written.items() if value}
+
+
+def _attribute(tag: str, name: str, value: str, ids: dict[str, str], decimals: int) -> str:
+    """What an attribute is written as, "" where it goes."""
+    if name == "id":
+        return ids.get(value, "")
+    if name == "xlink:href" and value.startswith("data:image/png;base64,"):
+        return picture(value)
+    if name == "xlink:href":
+        return _renamed(value, ids)
+    if name == "style":
+        return _renamed(_style(value), ids)
+    if "url(#" in value:
+        return _renamed(value, ids)
+    if name == "transform":
+        # texts that are not turned come with rotate(-0 x y)
+        value = re.sub(r"\s*rotate\(-?0 [^)]*\)", "", value)
+        return _LONG.sub(lambda match: _short(float(match[0]), 4), value)
+    if name == "d":
+        return path(value, decimals)
+    if name in _ROUNDED:
+        shortest = decimals if tag in ("use", "text") else 2
+        value = _short(float(value), shortest) if _NUMBER.fullmatch(value) else value
+        return _LONG.sub(lambda match: _short(float(match[0])), value)
+    return value
 
 
 def _renamed(value: str, ids: dict[str, str]) -> str:

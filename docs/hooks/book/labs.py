@@ -21,6 +21,7 @@ import logging
 import os
 import re
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -34,14 +35,14 @@ from nbconvert.preprocessors import ExecutePreprocessor
 from nbformat import NotebookNode
 from traitlets import default
 
-from . import BookError, cache, figures
+from . import BookError, cache, figures, reach
 
 if TYPE_CHECKING:
     from .state import Book
 
 log = logging.getLogger("mkdocs.plugins.posenc")
 
-TIMEOUT = 300  # seconds for one cell
+TIMEOUT = 45  # seconds for one cell
 
 # Run before the first cell: figures come as SVG that is the same in every build. It leaves no name behind.
 SETUP = """\
@@ -115,25 +116,57 @@ def run(lab: Lab, store: cache.Store | None = None) -> NotebookNode:
     Raises LabError, naming file and line, for a cell that fails.
     """
     store = store or cache.Store("labs")
-    entry = cache.key(
-        cache.digest("ipykernel", "matplotlib-inline", "nbclient", files=[Path(figures.__file__)]),
-        SETUP,
-        *(cell.source for cell in lab.code),
-    )
-    with store.lock():  # the books may be built at the same time: the second one waits, and finds the outputs
-        kept = store.get(entry)
-        if kept is None:
-            start = time.perf_counter()
-            kept = json.dumps([cell.outputs for cell in _execute(lab)], ensure_ascii=False, sort_keys=True)
-            log.info("Ran %s in %.1f seconds", lab.name, time.perf_counter() - start)
-            store.put(entry, kept)
-            store.prune()
+    entry = _entry(lab)
+    if message := run_all([lab], store).get(entry):
+        raise LabError(message)
+    kept = store.get(entry) or "[]"
     result = nbformat.from_dict(dict(lab.notebook))
-    code = [cell for cell in result.cells if cell.cell_type == "code"]
-    for number, (cell, outputs) in enumerate(zip(code, json.loads(kept), strict=True), 1):
+    cells = [cell for cell in result.cells if cell.cell_type == "code"]
+    for number, (cell, outputs) in enumerate(zip(cells, json.loads(kept), strict=True), 1):
         cell.outputs = [nbformat.from_dict(output) for output in outputs]
         cell.execution_count = number
     return result
+
+
+def run_all(labs: Iterable[Lab], store: cache.Store | None = None) -> dict[str, str]:
+    """Runs each lab whose outputs are not in the cache, unless the other book does; says how some fail."""
+    store, jobs = store or cache.Store("labs"), {_entry(lab): lab for lab in labs}
+    failures: dict[str, str] = {}
+
+    def kept(entry: str) -> bool:
+        if message := store.failure(entry):
+            failures[entry] = message
+        return entry in failures or store.get(entry) is not None
+
+    def make(entry: str) -> None:
+        start = time.perf_counter()
+        try:
+            outputs = [_tidied(cell.outputs) for cell in _execute(jobs[entry])]
+        except LabError as error:
+            failures[entry] = str(error)
+            store.put_failure(entry, str(error))
+            return
+        store.put(entry, json.dumps(outputs, ensure_ascii=False, sort_keys=True))
+        log.info("Ran %s in %.1f seconds", jobs[entry].name, time.perf_counter() - start)
+        store.prune()
+
+    store.fill(jobs, kept, make)
+    return failures
+
+
+def _entry(lab: Lab) -> str:
+    """The name of the outputs of a lab: its code, and all that they depend on."""
+    code = [cell.source for cell in lab.code]
+    environment = cache.digest("ipykernel", "matplotlib-inline", "nbclient", files=[Path(figures.__file__)])
+    return cache.key(environment, reach.sources().digest("\n".join(code)), SETUP, *code)
+
+
+def _tidied(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Outputs with drawings as light as they are shown: it takes longer than all else on a page."""
+    for output in outputs:
+        if svg := output.get("data", {}).get("image/svg+xml"):
+            output["data"]["image/svg+xml"] = figures.tidy(svg)
+    return outputs
 
 
 class _Kernel(AsyncKernelManager):

@@ -4,9 +4,9 @@
     faults(unit, outcome)                                # where the page and the block do not agree
 
 A unit begins with a namespace of its own, matplotlib's defaults as in figures.py, freshly seeded generators
-and default settings, so that it gives the same whatever ran before; a warning is an error. As a program
-(`python -m book.run jobs.json results.jsonl`) it runs a list of units and writes a line of JSON for each as
-soon as it is done.
+and default settings, so that it gives the same whatever ran before; a warning is an error, and so is a unit
+that takes longer than TIMEOUT. As a program (`python -m book.run`) it reads units from stdin, a line of JSON
+each, and answers each with a line: `Interpreter` is its other end.
 """
 
 from __future__ import annotations
@@ -24,22 +24,26 @@ import linecache
 import os
 import random
 import re
+import signal
+import subprocess
 import sys
 import tempfile
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from . import figures
-from .cache import PACKAGE, ROOT
+from . import BookError, figures
+from .cache import HOOKS, PACKAGE, ROOT
 from .page import Fault, Unit
 
 BLOCK = "<block>"  # file name of a block in tracebacks
-TIMEOUT = 300  # seconds for one unit, as for a cell of a lab
-STARTED = "started"  # the first line of the results: what comes after it is the doing of a block
+TIMEOUT = 30.0  # seconds for one unit; the slowest of the book takes 2 on an idle core
+GRACE = 10.0  # more for one that does not let itself be stopped: then its interpreter ends
+STARTED = "started"  # the first line of the answers: what comes after it is the doing of a block
 _FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
 
@@ -50,6 +54,7 @@ class Outcome:
     outputs: list[str] = field(default_factory=list)
     figures: list[list[dict[str, Any]]] = field(default_factory=list)
     error: dict[str, Any] | None = None  # type, message, line (of the unit's code, or 0), raised (in posenc)
+    reached: list[str] = field(default_factory=list)  # the modules of posenc that it executed
 
     @property
     def output(self) -> str:
@@ -109,39 +114,101 @@ def _set_environment(variables: dict[str, str]) -> None:
     os.environ.update(variables)
 
 
+class TakesTooLong(BaseException):
+    """Raised within a unit: no `except Exception` of its own stops it."""
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    """Stops what takes longer than TIMEOUT: by an exception, and where none gets through, with the process.
+
+    Only the main thread of a Unix process can be interrupted; elsewhere the process ends at once.
+    """
+    can = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+
+    def stop(*_: object) -> None:
+        raise TakesTooLong(f"it has not ended after {TIMEOUT:g} seconds")
+
+    faulthandler.dump_traceback_later(TIMEOUT + GRACE * can, exit=True)
+    before = signal.signal(signal.SIGALRM, stop) if can else None
+    try:
+        if can:
+            signal.setitimer(
+                signal.ITIMER_REAL, TIMEOUT, 1
+            )  # once more each second for `except BaseException`
+        yield
+    finally:
+        if can:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+        faulthandler.cancel_dump_traceback_later()
+
+
+@contextlib.contextmanager
+def _traced(reached: set[str]) -> Iterator[None]:
+    """Notes each file of posenc of which a function is called; what an import runs does not count."""
+    package, known = f"{PACKAGE}{os.sep}", dict[str, bool]()
+
+    def importing(frame: Any) -> bool:
+        while frame is not None and frame.f_code.co_filename != BLOCK:
+            if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(package):
+                return True
+            frame = frame.f_back
+        return False
+
+    def called(frame: Any, event: str, argument: object) -> None:
+        file = frame.f_code.co_filename
+        if file not in known:
+            known[file] = not file.startswith(package)
+        if not known[file] and not importing(frame):
+            known[file] = True
+            reached.add(file)
+
+    before = sys.gettrace()
+    if before is None:  # a debugger, or a measure of coverage, goes first
+        sys.settrace(called)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
+
+
 def run(parts: list[str], seed: int = 0, draw: bool = True) -> Outcome:
     """Runs the parts of a unit in one namespace; without `draw` figures are only counted."""
     code = "".join(parts)
-    outcome = Outcome()
+    outcome, printed, reached = Outcome(), io.StringIO(), set[str]()
     linecache.cache[BLOCK] = (len(code), None, code.splitlines(keepends=True), BLOCK)
     # the name pytest-codeblocks gives, and what a script or a notebook has
     namespace: dict[str, Any] = {"__MODULE__": "__main__", "__name__": "__main__"}
     with isolated(seed):
-        import matplotlib.pyplot as plt
-
-        printed = io.StringIO()
         try:
-            with contextlib.redirect_stdout(printed):
+            with contextlib.redirect_stdout(printed), _limited():
                 for program in _compiled(code, parts):
-                    exec(program, namespace)
-                    printed.getvalue().encode()  # what cannot be written into a page is an error
-                    outcome.outputs.append(printed.getvalue())
-                    printed.seek(0)
-                    printed.truncate()
-                    drawn = [plt.figure(number) for number in plt.get_fignums()]
-                    outcome.figures.append(
-                        [
-                            {"svg": figures.to_svg(figure), "axes": figures.labels(figure)} if draw else {}
-                            for figure in drawn
-                        ]
-                    )
-                    plt.close("all")
+                    with _traced(reached):
+                        exec(program, namespace)
+                    _keep(outcome, printed, draw)
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             outcome.outputs.append(printed.getvalue().encode(errors="replace").decode())
             outcome.error = _error(error)
+    outcome.reached = sorted(Path(file).relative_to(PACKAGE.parent).as_posix() for file in reached)
     return outcome
+
+
+def _keep(outcome: Outcome, printed: io.StringIO, draw: bool) -> None:
+    """Adds what a part has printed and drawn to the outcome."""
+    import matplotlib.pyplot as plt
+
+    printed.getvalue().encode()  # what cannot be written into a page is an error
+    outcome.outputs.append(printed.getvalue())
+    printed.seek(0)
+    printed.truncate()
+    drawn = [plt.figure(number) for number in plt.get_fignums()]
+    outcome.figures.append(
+        [{"svg": figures.to_svg(figure), "axes": figures.labels(figure)} if draw else {} for figure in drawn]
+    )
+    plt.close("all")
 
 
 def _compiled(code: str, parts: list[str]) -> Iterator[Any]:
@@ -174,66 +241,137 @@ def _error(error: BaseException) -> dict[str, Any]:
 def faults(unit: Unit, outcome: Outcome) -> list[Fault]:
     """What the page says of the block and what the block did, where they differ; lines of the page."""
     if outcome.error:
-        error = outcome.error
-        what = f"{error['type']}: {error['message']}" if error["message"] else error["type"]
-        if not error["line"]:
-            return [Fault(unit.line, what)]
-        source = unit.code.splitlines()[min(error["line"], unit.code.count("\n")) - 1].strip()
-        raised = f"\n    raised in {error['raised']}" if error.get("raised") else ""
-        return [Fault(unit.page_line(error["line"]), f"{what}\n    {source}{raised}")]
-    found: list[Fault] = []
-    if unit.expected is None:
+        return [_fault_of_error(unit, outcome.error)]
+    found = [*_faults_of_output(unit, outcome), *_faults_of_figures(unit, outcome)]
+    return sorted(found, key=lambda fault: fault.line)
+
+
+def _fault_of_error(unit: Unit, error: dict[str, Any]) -> Fault:
+    what = f"{error['type']}: {error['message']}" if error["message"] else error["type"]
+    if not error["line"]:
+        return Fault(unit.line, what)
+    source = unit.code.splitlines()[min(error["line"], unit.code.count("\n")) - 1].strip()
+    raised = f"\n    raised in {error['raised']}" if error.get("raised") else ""
+    return Fault(unit.page_line(error["line"]), f"{what}\n    {source}{raised}")
+
+
+def _faults_of_output(unit: Unit, outcome: Outcome) -> Iterator[Fault]:
+    if unit.expected is None or unit.expected_fence is None:
         for part, output in zip(unit.parts, outcome.outputs, strict=True):
             if output:
                 message = "the block prints and has no expected output; it printed\n" + _indented(output)
-                found.append(Fault(part.fence.line, message))
-    else:
-        assert unit.expected_fence is not None
-        line = unit.expected_fence.line
-        expected, printed = unit.expected, outcome.output
-        if unit.ignore_whitespace:
-            expected, printed = (re.sub(r"\s+", "", text) for text in (expected, printed))
-        if expected != printed:
-            difference = difflib.ndiff(unit.expected.splitlines(), outcome.output.splitlines())
-            shown = [row for row in difference if not row.startswith("?")]
-            message = "the block does not print what the page shows (- page, + printed)\n"
-            found.append(Fault(line, message + _indented("\n".join(shown))))
-        elif any(outcome.outputs[unit.expected_after + 1 :]):
-            late = unit.parts[unit.expected_after + 1].fence.line
-            found.append(Fault(late, "this block prints, and its expected output stands before it"))
+                yield Fault(part.fence.line, message)
+        return
+    expected, printed = unit.expected, outcome.output
+    if unit.ignore_whitespace:
+        expected, printed = (re.sub(r"\s+", "", text) for text in (expected, printed))
+    if expected != printed:
+        difference = difflib.ndiff(unit.expected.splitlines(), outcome.output.splitlines())
+        shown = [row for row in difference if not row.startswith("?")]
+        message = "the block does not print what the page shows (- page, + printed)\n"
+        yield Fault(unit.expected_fence.line, message + _indented("\n".join(shown)))
+    elif any(outcome.outputs[unit.expected_after + 1 :]):
+        late = unit.parts[unit.expected_after + 1].fence.line
+        yield Fault(late, "this block prints, and its expected output stands before it")
+
+
+def _faults_of_figures(unit: Unit, outcome: Outcome) -> Iterator[Fault]:
     for part, drawn in zip(unit.parts, outcome.figures, strict=True):
+        line = part.fence.line
         if part.figure and not drawn:
-            found.append(Fault(part.figure.line, "a figure comment, but the block leaves no figure open"))
+            yield Fault(part.figure.line, "a figure comment, but the block leaves no figure open")
         elif len(drawn) > 1:
-            found.append(
-                Fault(part.fence.line, f"the block leaves {len(drawn)} figures open; one block, one figure")
-            )
+            yield Fault(line, f"the block leaves {len(drawn)} figures open; one block, one figure")
         elif drawn and not part.figure:
-            found.append(
-                Fault(part.fence.line, "the block draws, but no <!-- figure: caption --> follows it")
-            )
-    return sorted(found, key=lambda fault: fault.line)
+            yield Fault(line, "the block draws, but no <!-- figure: caption --> follows it")
 
 
 def _indented(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.splitlines())
 
 
-def main(jobs: Path, results: Path) -> None:
-    """Runs the units in `jobs`, a JSON list of [key, parts], and writes [key, outcome] lines.
+# --- In an interpreter of its own ---------------------------------------------------------------------------
 
-    A unit that crashes the interpreter or takes too long ends it, with its line on stderr.
+
+class Interpreter:
+    """A fresh Python that runs units one by one; where one brings it down, the next gets a new one."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+        self._stderr: IO[str] | None = None
+
+    def run(self, parts: list[str]) -> Outcome:
+        """The outcome of a unit, also of one that ends the interpreter.
+
+        Raises:
+            BookError: if no interpreter can be started.
+        """
+        process = self._process or self._start()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.write(json.dumps(parts) + "\n")
+            process.stdin.flush()
+        if line := process.stdout.readline():
+            return Outcome.from_json(line)
+        said = self._end()
+        place = re.search(rf'"{BLOCK}", line (\d+)', said)
+        message = f"exit status {process.returncode}\n{said}".strip()
+        line_number = int(place[1]) if place else 0
+        return Outcome(
+            error={"type": "The block ends the interpreter", "message": message, "line": line_number}
+        )
+
+    def _start(self) -> subprocess.Popen[str]:
+        paths = [str(ROOT), str(HOOKS), *filter(None, [os.environ.get("PYTHONPATH")])]
+        own = {"PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "agg", "PYTHONHASHSEED": "0"}
+        self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "book.run"],
+            cwd=tempfile.gettempdir(),
+            env=os.environ | own,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            text=True,
+            encoding="utf-8",
+        )
+        assert self._process.stdout is not None
+        if self._process.stdout.readline().strip() != STARTED:
+            raise BookError(f"The blocks could not be run:\n{self._end()}")
+        return self._process
+
+    def _end(self) -> str:
+        """What the interpreter has said on stderr, now that it is no more."""
+        process, stderr = self._process, self._stderr
+        assert process is not None
+        assert stderr is not None
+        process.communicate()
+        stderr.seek(0)
+        said = stderr.read()
+        stderr.close()
+        self._process = self._stderr = None
+        return said.strip()
+
+    def close(self) -> None:
+        if self._process is not None:
+            self._end()
+
+
+def main() -> None:
+    """Answers each line of stdin, a unit's parts, with a line on stdout, its outcome.
+
+    Blocks see neither: what they write beside `print` goes to stderr, and there is nothing for them to read.
     """
-    with results.open("w", encoding="utf-8") as file:
-        with isolated():
-            print(json.dumps(STARTED), file=file, flush=True)
-        faulthandler.enable()
-        for key, parts in json.loads(jobs.read_text(encoding="utf-8")):
-            faulthandler.dump_traceback_later(TIMEOUT, exit=True)
-            file.write(json.dumps([key, asdict(run(parts))]) + "\n")
-            file.flush()
-            faulthandler.cancel_dump_traceback_later()
+    jobs, answers = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    with isolated():
+        print(STARTED, file=answers, flush=True)
+    faulthandler.enable()
+    for line in jobs:
+        print(run(json.loads(line)).to_json(), file=answers, flush=True)
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main()

@@ -21,11 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from . import BookError
 from .page import CHINESE
+from .patches import CUT
 
 if TYPE_CHECKING:
     from .state import Book
-
-_CUT = re.compile(r'\[\.\.\.\w+\((\w+),this\.index\.invertedIndex\)\]\.join\("\* "\)')
 
 
 def learn_words(book: Book, names: Iterable[str]) -> None:
@@ -71,7 +70,7 @@ def mended(worker: str) -> str:
     's=>segmented(s,this.index.invertedIndex).join(" ")'
     """
     cut = Path(__file__).with_name("segmented.js").read_text(encoding="utf-8")
-    text, count = _CUT.subn(r'segmented(\1,this.index.invertedIndex).join(" ")', worker)
+    text, count = re.subn(CUT, r'segmented(\1,this.index.invertedIndex).join(" ")', worker)
     if count != 1:
         raise BookError("Material's search cuts a query in Chinese in another way than search.py knows")
     return cut + text

@@ -5,12 +5,12 @@ from __future__ import annotations
 import html
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import BookError, blocks, page
+from . import BookError, blocks, cache, page
 
 
 @dataclass
@@ -42,6 +42,18 @@ class Book:
         if name not in self._metas:
             self._metas[name] = page.front_matter(self.source(name).read_text(encoding="utf-8"))[0]
         return self._metas[name]
+
+    def check_heads(self, names: Iterable[str]) -> None:
+        """Name every page whose front matter cannot be read."""
+        for name in names:
+            for fault in page.front_matter(self.source(name).read_text(encoding="utf-8"))[2]:
+                self.fault(f"{cache.shown(self.source(name))}:{fault.line}: {fault.message}")
+
+    def without_broken_head(self, name: str) -> str | None:
+        """While serving, a page whose front matter cannot be read, without it; None for any other."""
+        text = self.source(name).read_text(encoding="utf-8")
+        _, head, faults = page.front_matter(text)
+        return text[len(head) :] if faults else None
 
     def fault(self, message: str) -> str:
         """Stop the build; while serving say it in the terminal and on the page, and go on."""

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from . import BookError
+
 if TYPE_CHECKING:
     from .state import Book
 
@@ -43,7 +45,10 @@ def shared_assets(html: str, url: str) -> str:
     '<script src="/a/assets/b.js">'
     """
     book = urlsplit(url or "/").path.rstrip("/")
-    return html.replace(f'"{book}/assets/', f'"{posixpath.dirname(book).rstrip("/")}/assets/')
+    before, after = f'"{book}/assets/', f'"{posixpath.dirname(book).rstrip("/")}/assets/'
+    if before not in html:
+        raise BookError(f"the 404 page of {url} does not ask for {before[1:]}, as Material's has done so far")
+    return html.replace(before, after)
 
 
 def twins(url: str, base_url: str, site_url: str | None) -> list[dict[str, str]]:

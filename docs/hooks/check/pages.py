@@ -1,10 +1,6 @@
 """What a page, and the two languages of a page, must agree about: each check gives the faults it finds.
 
-    python docs/hooks/checks.py            # all pages and labs of both books, and README.md
-    python docs/hooks/checks.py order      # one chapter in both languages
-
-The tests call the same functions, and the blocks are run elsewhere (blocks.py in the build, blocktests.py in
-pytest). Faults of a pair are reported on the Chinese page.
+Faults of a pair are reported on the Chinese page.
 """
 
 from __future__ import annotations
@@ -14,16 +10,16 @@ import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
 
 from book.cache import ROOT
 from book.page import CHINESE, Fault, Fence, Page, Part, Unit, read
-from book.page import front_matter as head_of
 from book.unread import uncollected
 
 from . import terms
+from .examples import PAGE, PAIR, of_page, of_pair
 
 LANGUAGES = ("en", "zh")
 MAX_COLUMNS = 84  # of a code box on a screen 1280 pixels wide
@@ -34,21 +30,27 @@ _NUMBER = r"(?<![A-Za-z\d.])\d+(?:\.\d+)?(?![A-Za-z\d])"  # not those in float32
 # --- One page -----------------------------------------------------------------------------------------------
 
 
-def census(page: Page) -> list[Fault]:
+@of_page(
+    ("en", "The width", "This costs $5. The width", 9, r"(write \$)"),
+    ("en", "```python\n# a", "```py\n# a", 13, "its info string is `py`"),
+    ("en", "title: A", "title: a: b", 2, "the front matter is no YAML"),
+)
+def census(page: Page, language: str = "") -> list[Fault]:
     """Fences, comments and formulas that are not what they seem: above all, Python that would not be run."""
     return sorted([*page.faults, *uncollected(page)], key=lambda fault: fault.line)
 
 
-def metadata(text: str) -> dict[str, object]:
-    """The front matter of a page, or of a lab, where it stands in comments."""
-    return head_of(text)[0]
-
-
-def front_matter(text: str, language: str) -> list[Fault]:
-    """A page has a title and a description, in its language."""
-    meta, found = metadata(text), []
+@of_page(
+    ("en", "title: A\n", "", 1, "no title"),
+    ("en", "description: B", "description:", 1, "no description"),
+    ("zh", "title: 甲", "title: A", 1, "the title is not in the language of the page: A"),
+    ("en", "description: B", "description: ' '", 1, "no description"),
+)
+def front_matter(page: Page, language: str) -> list[Fault]:
+    """A page, or a lab, has a title and a description, in its language."""
+    found = []
     for name in ("title", "description"):
-        words = str(meta.get(name) or "").strip()
+        words = str(page.meta.get(name) or "").strip()
         if not words:
             found.append(Fault(1, f"the front matter has no {name}"))
         elif bool(CHINESE.search(words)) != (language == "zh"):
@@ -56,7 +58,15 @@ def front_matter(text: str, language: str) -> list[Fault]:
     return found
 
 
-def headings(page: Page) -> list[Fault]:
+@of_page(
+    ("en", "## One {#one}", "## One", 7, "has no id"),
+    ("en", "## One {#one}", "## One {#One}", 7, "lower-case"),
+    ("en", "## One {#one}", "## One {#a}", 7, "used in line 5"),
+    ("en", "## One {#one}", "### One {#one}", 7, "level 3 under one of level 1"),
+    ("en", "## One {#one}", "# One {#one}", 5, "only # heading"),
+    ("en", "## One {#one}", "One\n---", 7, "has no id"),
+)
+def headings(page: Page, language: str = "") -> list[Fault]:
     """One h1, first; no level left out; every heading with an id, none of them twice."""
     found = []
     if [heading.level for heading in page.headings].count(1) != 1 or page.headings[0].level != 1:
@@ -81,6 +91,11 @@ def headings(page: Page) -> list[Fault]:
     return found
 
 
+@of_page(
+    ("en", "figure: a sine", "figure: 一条正弦", 25, "language of the page"),
+    ("zh", "figure: 一条正弦", "figure: a sine", 25, "language of the page"),
+    ("zh", "figure: 一条正弦", "figure: 正弦 $x$", 25, "plain text"),
+)
 def captions(page: Page, language: str) -> list[Fault]:
     """Captions and descriptions are in the language of the page, and plain text."""
     found = []
@@ -93,7 +108,12 @@ def captions(page: Page, language: str) -> list[Fault]:
     return found
 
 
-def links(page: Page) -> list[Fault]:
+@of_page(
+    ("en", "The width", "[The width](nowhere.md)", 9, "leads nowhere"),
+    ("en", "The width", "[The width](#two)", 9, "not there"),
+    ("en", "The width", "[The width](/en/order.html)", 9, "not relative"),
+)
+def links(page: Page, language: str = "") -> list[Fault]:
     """Links within the book lead to a page, and to a heading that it has."""
     found = []
     for link in page.links:
@@ -117,7 +137,12 @@ def _ids(path: Path, page: Page) -> set[str]:
     )
 
 
-def wide_code(page: Page) -> list[Fault]:
+@of_page(
+    ("en", "# a comment", "#" * 85, 14, "line 14 has 85 columns, at most 84"),
+    ("zh", "# 注释", "# " + "宽" * 42, 14, "line 14 has 86 columns, at most 84"),
+    ("en", "# from PyPI", "# " + "x" * 85, 28, "line 28 has 109 columns, at most 84"),
+)
+def wide_code(page: Page, language: str = "") -> list[Fault]:
     """Code and commands fit their box; what a program prints may be wider, and then scrolls sideways."""
     found, lines = [], page.text.split("\n")
     for fence in page.fences:
@@ -145,11 +170,18 @@ def _wide(number: int, line: str) -> list[Fault]:
     return [Fault(number, f"line {number} has {columns} columns, at most {MAX_COLUMNS}")] if too_wide else []
 
 
-def one(page: Page, language: str) -> list[Fault]:
+@of_page(
+    ("zh", "的宽度", "的代币", 9, "词元"),
+)
+def own_words(page: Page, language: str = "") -> list[Fault]:
+    """A thing is called what the book calls it (terms.py)."""
+    return terms.faults(page.text)
+
+
+def faults_of_page(page: Page, language: str) -> list[Fault]:
     """Everything that is wrong with one page by itself."""
-    checks = census(page) + front_matter(page.text, language) + headings(page) + links(page)
-    checks += captions(page, language) + terms.faults(page.text) + wide_code(page)
-    return sorted(checks, key=lambda fault: fault.line)
+    found = [fault for check in PAGE for fault in check.run(page, language)]
+    return sorted(found, key=lambda fault: fault.line)
 
 
 # --- Both languages -----------------------------------------------------------------------------------------
@@ -168,9 +200,13 @@ def same_files(english: Path, chinese: Path) -> list[str]:
     ]
 
 
-def same_front_matter(english: str, chinese: str) -> list[Fault]:
+@of_pair(
+    ("zh", "description: 乙", "description: 乙\nneeds: [order]", 1, "'needs' is ['order'] here and None"),
+    ("zh", "description: 乙", "description: 乙\nchapter: false", 1, "'chapter' is False here"),
+)
+def same_front_matter(english: Page, chinese: Page) -> list[Fault]:
     """All but title, description and the words it is looked up by is the same in both languages."""
-    ours, theirs = metadata(english), metadata(chinese)
+    ours, theirs = english.meta, chinese.meta
     return [
         Fault(1, f"'{name}' is {theirs.get(name)!r} here and {ours.get(name)!r} on the English page")
         for name in sorted({*ours, *theirs} - {"title", "description", "tags"})
@@ -178,6 +214,11 @@ def same_front_matter(english: str, chinese: str) -> list[Fault]:
     ]
 
 
+@of_pair(
+    ("zh", "{#one}", "{#two}", 7, "## #one on the English page"),
+    ("zh", "## 一", "### 一", 7, "## #one on the English page"),
+    ("zh", "## 一 {#one}", "", 1, "no heading #one"),
+)
 def same_headings(english: Page, chinese: Page) -> list[Fault]:
     """The same ids on the same levels in the same order."""
     for ours, theirs in zip_longest(english.headings, chinese.headings):
@@ -195,6 +236,21 @@ def same_headings(english: Page, chinese: Page) -> list[Fault]:
     return []
 
 
+@of_pair(
+    ("zh", 'print("和", 3)', 'print("和", 4)', 15, "3, 4"),
+    ("zh", 'print("和", 3)', 'print("total", 3)', 15, "'sum', 'total'"),
+    ("zh", 'print("和", 3)', 'print("和")', 15, "3, None"),
+    ("zh", 'print("和", 3)', 'print("和", 3.0)', 15, "3, 3.0"),
+    ("zh", 'print("和", 3)', 'print("和", 3)\nx = 1', 16, "differs"),
+    ("zh", "{b} 中的 {a}", "{b} 中的 {b}", 16, "differs"),
+    ("zh", 'label="正弦"', 'title="正弦"', 16, "'label', 'title'"),
+    ("zh", "和 3\n", "和 4\n", 22, "sum 3"),
+    ("zh", "和 3\n", "total 3\n", 22, "sum 3"),
+    ("zh", "<!-- figure: 一条正弦 -->", "", 13, "only one of the two languages has a figure"),
+    ("zh", "-->\n\n```console", "-->\n<!-- description: 说明 -->\n\n```console", 25, "describes"),
+    ("zh", "pip install posenc", "pip install posenc[plot]", 28, "pip install posenc"),
+    ("zh", "```console\n", "```text\n", 27, "fence number 3"),
+)
 def same_code(english: Page, chinese: Page) -> list[Fault]:
     """The same fences and figures in the same order, the same code but for comments and Chinese strings."""
     kinds = [[fence.info for fence in page.fences] for page in (english, chinese)]
@@ -333,6 +389,11 @@ def _same_text(english: Fence, chinese: Fence) -> list[Fault]:
     return []
 
 
+@of_pair(
+    ("zh", "$$ y", "$$ z", 11, "y = "),
+    ("zh", "$d$ 是偶数", "它是偶数", 7, "1 fewer $d$"),
+    ("zh", "$d$ 是偶数", "$e$ 是偶数", 7, "1 more $e$"),
+)
 def same_formulas(english: Page, chinese: Page) -> list[Fault]:
     """Display formulas in the same order; under each heading the same inline formulas, in whatever order.
 
@@ -371,11 +432,10 @@ def _normal(tex: str) -> str:
     return re.sub(r"\s+", " ", tex).strip()
 
 
-def both(english: Page, chinese: Page) -> list[Fault]:
+def faults_of_pair(english: Page, chinese: Page) -> list[Fault]:
     """Everything that two pages in two languages do not agree about."""
-    found = same_front_matter(english.text, chinese.text)
-    found += same_headings(english, chinese) + same_code(english, chinese)
-    return sorted(found + same_formulas(english, chinese), key=lambda fault: fault.line)
+    found = [fault for check in PAIR for fault in check.run(english, chinese)]
+    return sorted(found, key=lambda fault: fault.line)
 
 
 # --- All pages ----------------------------------------------------------------------------------------------
@@ -395,41 +455,3 @@ def chapters(docs: Path = ROOT / "docs") -> dict[str, dict[str, Page]]:
 def labs(docs: Path = ROOT / "docs") -> list[Path]:
     """The labs of both books."""
     return [path for language in LANGUAGES for path in sorted((docs / language / "labs").glob("*.py"))]
-
-
-def everything(books: Mapping[str, Mapping[str, Page]]) -> list[str]:
-    """The faults of all pages, a line each: page, line, what is wrong."""
-    found = []
-    for language, book in books.items():
-        for name, page in book.items():
-            found += [
-                f"docs/{language}/{name}:{fault.line}: {fault.message}" for fault in one(page, language)
-            ]
-    for name, page in books["en"].items():
-        if name in books["zh"]:
-            found += [
-                f"docs/zh/{name}:{fault.line}: {fault.message}" for fault in both(page, books["zh"][name])
-            ]
-    return found
-
-
-def main(names: list[str]) -> int:
-    books = {
-        language: {
-            name: page for name, page in book.items() if not names or name.removesuffix(".md") in names
-        }
-        for language, book in chapters().items()
-    }
-    faults = everything(books)
-    if not names:
-        faults += [f"README.md:{fault.line}: {fault.message}" for fault in census(read(ROOT / "README.md"))]
-        for path in labs():
-            wide = wide_cells(path.read_text(encoding="utf-8"))
-            faults += [f"{path.relative_to(ROOT).as_posix()}:{fault.line}: {fault.message}" for fault in wide]
-        faults += same_files(ROOT / "docs" / "en", ROOT / "docs" / "zh")
-    print(*faults, sep="\n")
-    return bool(faults)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

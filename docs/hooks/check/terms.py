@@ -1,12 +1,8 @@
-"""The words of the book, from docs/terms.yml: which word is said for what, and what is not said for it.
-
-python docs/hooks/terms.py            # the book, README.md and the docstrings of the package
-"""
+"""The words of the book, from docs/terms.yml: which word is said for what, and what is not said for it."""
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -82,15 +78,8 @@ def files(root: Path = ROOT) -> list[Path]:
     return sorted([*found, *(root / "posenc").rglob("*.py"), root / "README.md", root / "mkdocs.yml"])
 
 
-def main() -> int:
-    found = [
-        f"{path.relative_to(ROOT).as_posix()}:{fault.line}: {fault.message}"
-        for path in files()
-        for fault in faults(path.read_text(encoding="utf-8"))
-    ]
-    print(*found, sep="\n")
-    return bool(found)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def everywhere() -> Iterator[str]:
+    """Where the book says a thing otherwise than it does elsewhere, a line each."""
+    for path in files():
+        for fault in faults(path.read_text(encoding="utf-8")):
+            yield f"{path.relative_to(ROOT).as_posix()}:{fault.line}: {fault.message}"

@@ -1,7 +1,5 @@
 """The Chinese of the book, read as a proofreader reads it: what stands where, and what is wrong with it.
 
-    python tests/typography.py            # all Chinese text of the book
-
 autocorrect knows the common mistakes (no space between Chinese and Latin, a half-width comma); RULES are
 those of this book. What is not read as words is masked first, so that the rules see its place in the sentence
 and nothing else: formulas, code, addresses, the values in an f-string.
@@ -12,7 +10,6 @@ from __future__ import annotations
 import ast
 import io
 import re
-import sys
 import textwrap
 import tokenize
 import unicodedata
@@ -303,13 +300,3 @@ def texts(root: Path = ROOT) -> list[Text]:
         found += of_python(path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
     found = [text for text in found if HAN.search(text.text)]
     return sorted(found, key=lambda text: (text.path, text.line))
-
-
-def main() -> int:
-    found = [fault for text in texts() for fault in faults(text)]
-    print(*found, sep="\n")
-    return bool(found)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

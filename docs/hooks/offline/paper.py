@@ -62,14 +62,12 @@ def order(book: Path) -> list[str]:
     Raises:
         ValueError: if the folder holds no built book.
     """
-    front = book / "index.html"
-    if not front.is_file():
-        raise ValueError(f"{book} is no book of a built site: it has no index.html")
-    links = _parsed(front).xpath(
-        "//nav[contains(@class, 'md-nav--primary')]//a[contains(@class, 'md-nav__link')]"
-    )
-    pages = [urlsplit(link.get("href")).path for link in links]
-    return list(dict.fromkeys(page for page in pages if page))
+    contents = book / "llms.txt"
+    if not contents.is_file() or not (book / "index.html").is_file():
+        raise ValueError(f"{book} is no book of a built site: it has no index.html and llms.txt")
+    pages = re.findall(r"(?m)^- \[.*?\]\((\S+)\.md\)", contents.read_text(encoding="utf-8"))
+    address = pages[0].removesuffix("index")
+    return [f"{page.removeprefix(address)}.html" for page in pages]
 
 
 def document(site: Path, language: str) -> tuple[str, list[Heading]]:

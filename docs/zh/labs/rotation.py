@@ -137,7 +137,10 @@ for d in [8, 32, 128]:
 # %%
 q, k = rng.normal(size=(2, 16, 64)) / np.sqrt(8)
 right = posenc.apply_rotary(q, 16) @ posenc.apply_rotary(k, 16).T
-wrong = posenc.apply_rotary(q, 16, layout="half") @ posenc.apply_rotary(k, 16, layout="half").T
+wrong = (
+    posenc.apply_rotary(q, 16, layout="half")
+    @ posenc.apply_rotary(k, 16, layout="half").T
+)
 print(f"max |wrong − right| = {np.abs(wrong - right).max():.2f}")
 print(f"max |right|         = {np.abs(right).max():.2f}")
 
@@ -173,7 +176,9 @@ unit = np.tile([1.0, 0.0], d // 2)
 fig, axes = plt.subplots(1, 2, figsize=(4.8, 2.8), sharey=True)
 for name, omega in methods.items():
     for ax, n in zip(axes, [np.arange(16), np.arange(0, 4096, 16)]):
-        ax.plot(n, posenc.apply_rotary(unit, n, frequencies=omega) @ unit, label=name)
+        ax.plot(
+            n, posenc.apply_rotary(unit, n, frequencies=omega) @ unit, label=name
+        )
     one, far = posenc.apply_rotary(unit, [1, 4095], frequencies=omega) @ unit
     print(f"{name:>4}: u − t = 1 {one:6.2f}   u − t = 4095 {far:6.2f}")
 axes[0].set(xlabel="u − t", ylabel="s", title="0 … 15")
