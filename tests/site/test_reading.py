@@ -154,7 +154,7 @@ def test_a_search_that_fails_is_noticed(
     assert says in "\n".join(faults)
 
 
-CUT = Path(ROOT / "docs" / "hooks" / "segmented.js").read_text(encoding="utf-8")
+CUT = Path(ROOT / "docs" / "hooks" / "book" / "segmented.js").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
