@@ -177,3 +177,9 @@ def on_post_build(config: MkDocsConfig) -> None:
     else:
         search.mend_worker(site)
     exports.write_contents(site, BOOK, config.site_name, config.site_description or "")
+    on_build_error()
+
+
+def on_build_error(**_: Any) -> None:
+    if multiprocessing.parent_process() is None:
+        cache.end_build()

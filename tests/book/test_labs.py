@@ -50,7 +50,8 @@ def lab(tmp_path: Path, text: str) -> labs.Lab:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> cache.Store:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cache.Store:
+    monkeypatch.delenv(cache.BUILD, raising=False)
     return cache.Store("labs", root=tmp_path / "cache")
 
 

@@ -61,6 +61,10 @@ def begin_build() -> None:
     os.environ[BUILD] = f"{os.getpid()} {time.time_ns()}"
 
 
+def end_build() -> None:
+    os.environ.pop(BUILD, None)
+
+
 def shown(path: Path) -> str:
     """A file as people name it: 'docs/en/order.md'."""
     return (path.relative_to(ROOT) if path.is_relative_to(ROOT) else path).as_posix()
