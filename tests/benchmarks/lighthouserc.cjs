@@ -4,7 +4,7 @@
 //   DEVICE=desktop npx --yes @lhci/cli@0.15 autorun --config=tests/benchmarks/lighthouserc.cjs
 // Reports and a table of the scores (manifest.json) are in dist/lighthouse. Exit status 1 where a bound is missed.
 const desktop = process.env.DEVICE === "desktop";
-const pages = ["index.html?stay", ...["en", "zh"].flatMap((book) => [`${book}/index.html`, `${book}/offsets.html`, `${book}/labs/waveforms.html`])];
+const pages = ["index.html?stay", ...["en", "zh"].flatMap((book) => [`${book}/index.html`, `${book}/shift.html`, `${book}/labs/waveforms.html`])];
 
 module.exports = {
   ci: {

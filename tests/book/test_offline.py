@@ -24,10 +24,10 @@ TITLES = {"en": "Positional Encoding", "zh": "位置编码"}
 PHRASES = {
     "en": [
         "Why order is invisible",
-        "Chapter 1 of",
+        "Chapter 2 of",
         "Give both sentences to a Transformer that has no positional encoding. What comes out?",
     ],
-    "zh": ["为什么看不见顺序", "第 1 章，共", "注意力"],
+    "zh": ["为什么看不见顺序", "第 2 章，共", "注意力"],
 }
 
 

@@ -218,7 +218,7 @@ def broken(copy: Path) -> Iterator[Callable[[str, str, str], None]]:
             'class="md-footer',
             "next: ",
         ),
-        (exportcheck.way, "en/order.html", 'value="1"', 'value="2"', "number ('2'"),
+        (exportcheck.way, "en/order.html", 'value="2"', 'value="3"', "number ('3'"),
         (exportcheck.way, "en/order.html", 'class="book-more"', "", "more: []"),
         (
             exportcheck.way,

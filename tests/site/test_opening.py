@@ -21,12 +21,12 @@ def test_an_address_with_an_anchor_leads_to_its_heading(browser: Browser, site: 
     """Below the header, also when the page has just been opened."""
     with browsing.served(site) as url:
         page = browser.new_page(viewport={"width": width, "height": 800})
-        page.goto(f"{url}zh/offsets.html")
+        page.goto(f"{url}zh/shift.html")
         ids = page.evaluate("[...document.querySelectorAll('article h2')].map((heading) => heading.id)")
         assert len(ids) > 4
         for name in (ids[-2], ids[2]):
             page.goto(f"{url}zh/index.html")
-            page.goto(f"{url}zh/offsets.html#{name}")
+            page.goto(f"{url}zh/shift.html#{name}")
             top = f"document.getElementById('{name}').getBoundingClientRect().top"
             page.wait_for_function(f"{top} > 0 && {top} < 100", timeout=10_000)
         page.close()
