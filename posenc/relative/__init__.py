@@ -3,14 +3,16 @@
 The offset is k = u − t, position u of the key less position t of the query: a key to the left has k < 0.
 
 offsets   the offset of every key from every query, and matrices that depend on nothing else
-tables    a trained number for each offset or bucket of offsets: the plain table, T5
+tables    a trained number for each offset
+t5        a trained number for each bucket of offsets
 kernels   a function of the offset with few trained numbers: KERPLE, FIRE
 vectors   a trained vector for each offset, in the scores and in the output: Shaw
 """
 
 from posenc.relative.kernels import KerpleKind, fire_bias, fire_distance, kerple_bias
 from posenc.relative.offsets import relative_offsets, toeplitz_bias
-from posenc.relative.tables import relative_bias, t5_bias, t5_bucket
+from posenc.relative.t5 import t5_bias, t5_bucket
+from posenc.relative.tables import relative_bias
 from posenc.relative.vectors import shaw_attention, shaw_scores, shaw_values
 
 __all__ = [

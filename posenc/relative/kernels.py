@@ -12,16 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from posenc._arrays import (
-    Array,
-    DType,
-    Namespace,
-    device_of,
-    is_array,
-    namespace,
-    to_device_of,
-    wide_dtype,
-)
+from posenc._arrays import Array, DType, Namespace, device_of, is_array, namespace, to_device_of, wide_dtype
 from posenc._checks import check_finite, check_values, floating, number
 from posenc.relative.offsets import heads_first, lengths, spread, two_positions
 

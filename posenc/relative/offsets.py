@@ -9,13 +9,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from posenc._arrays import (
-    Array,
-    Namespace,
-    device_of,
-    is_tensor,
-    namespace,
-)
+from posenc._arrays import Array, Namespace, device_of, is_tensor, namespace
 from posenc._checks import as_positions, integer, is_length
 
 __all__ = ["relative_offsets", "toeplitz_bias"]

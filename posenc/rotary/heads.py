@@ -7,11 +7,7 @@ import math
 import numpy as np
 
 from posenc._arrays import Array
-from posenc._checks import (
-    as_numbers,
-    check_values,
-    integer,
-)
+from posenc._checks import as_numbers, check_values, integer
 
 __all__ = ["find_period", "head_frequencies"]
 

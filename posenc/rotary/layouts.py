@@ -11,17 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from posenc._arrays import (
-    Array,
-    ArrayT,
-    Namespace,
-    namespace,
-    to_device_of,
-)
-from posenc._checks import (
-    check_even_dim,
-    integer,
-)
+from posenc._arrays import Array, ArrayT, Namespace, namespace, to_device_of
+from posenc._checks import check_even_dim, integer
 
 __all__ = ["half_to_interleaved", "interleaved_to_half"]
 

@@ -19,14 +19,7 @@ from typing import Any
 import numpy as np
 
 from posenc._arrays import Array, ArrayT, DType, device_of, is_array, wide_dtype
-from posenc._checks import (
-    as_numbers,
-    check_even_dim,
-    check_float_dtype,
-    number,
-    of_library,
-    positions_of,
-)
+from posenc._checks import as_numbers, check_even_dim, check_float_dtype, number, of_library, positions_of
 from posenc.rotary._turn import are_whole, check_frequencies, check_vectors, codes, turn
 from posenc.rotary.layouts import Layout, check_layout, check_rotary_dim
 
