@@ -6,6 +6,8 @@ in `posenc.nn` (torch), pictures in `posenc.plot` (matplotlib), the small traini
 `posenc.experiments`: those three are imported by whoever needs them.
 """
 
+from typing import TYPE_CHECKING
+
 from posenc.addition import add_positions, concat_positions
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.attention import dot_product_attention
@@ -94,3 +96,13 @@ __all__ = [
     "yarn_attention_factor",
     "yarn_frequencies",
 ]
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """Where a name is that is not here."""
+        if name in ("experiments", "nn", "plot"):
+            hint = f"it is a module of its own: import posenc.{name}"
+        else:
+            hint = "layers are in posenc.nn, pictures in posenc.plot, measures in the module of their chapter"
+        raise AttributeError(f"module 'posenc' has no attribute {name!r}: {hint}")
