@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 
-from posenc._arrays import Array, Namespace, namespace
+from posenc._arrays import Array, Namespace, namespace, wide_dtype
+from posenc._checks import floating, number
 
 __all__ = ["dot_product_attention"]
 
@@ -63,13 +63,11 @@ def dot_product_attention(
 
     Source: Vaswani et al. (2017), section 3.2.1.
     """
-    xp = namespace(query=query, key=key, value=value)
-    _check_inputs(query, key, value, xp)
-    _check_scale(scale)
-    dtype = query.dtype
-    wide = xp.float32 if xp.finfo(dtype).bits < 32 else dtype
+    xp = floating(query=query, key=key, value=value)
+    _check_shapes(query, key, value)
+    dtype, wide = query.dtype, wide_dtype(xp, query)
     q, k, v = (xp.astype(x, wide) for x in (query, key, value))
-    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else number("scale", scale)
     scores = (q @ xp.matrix_transpose(k)) * factor
     if bias is not None:
         _check_like_scores("bias", bias, scores, xp)
@@ -101,12 +99,8 @@ def _softmax(scores: Array, xp: Namespace) -> tuple[Array, Array]:
     return exp / xp.where(empty, xp.ones_like(total), total), empty
 
 
-def _check_inputs(query: Array, key: Array, value: Array, xp: Namespace) -> None:
+def _check_shapes(query: Array, key: Array, value: Array) -> None:
     for name, x in (("query", query), ("key", key), ("value", value)):
-        if not xp.isdtype(x.dtype, "real floating"):
-            raise TypeError(f"{name} must be floating, got dtype {x.dtype}")
-        if x.dtype != query.dtype:
-            raise TypeError(f"{name} must have the dtype of query, {query.dtype}, got {x.dtype}")
         if x.ndim < 2:
             raise ValueError(f"{name} must have shape (..., length, width), got {tuple(x.shape)}")
         if x.shape[:-2] != query.shape[:-2]:
@@ -120,15 +114,6 @@ def _check_inputs(query: Array, key: Array, value: Array, xp: Namespace) -> None
         )
     if value.shape[-2] != key.shape[-2]:
         raise ValueError(f"value must have one row per key: got {value.shape[-2]} rows, {key.shape[-2]} keys")
-
-
-def _check_scale(scale: float | None) -> None:
-    if scale is None:
-        return
-    if isinstance(scale, bool) or not isinstance(scale, Real):
-        raise TypeError(f"scale must be a real number or None, got {scale!r} of type {type(scale).__name__}")
-    if not math.isfinite(scale):
-        raise ValueError(f"scale must be finite, got {scale!r}")
 
 
 def _check_like_scores(name: str, x: Array, scores: Array, xp: Namespace) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from posenc._checks import check_even_dim, integer
+from posenc._checks import check_even_dim, integer, number
 from posenc.attention import dot_product_attention
 from posenc.masks import causal_mask
 from posenc.sinusoidal import sinusoidal_encoding
@@ -309,8 +308,7 @@ def probe_sum(
     length = integer("length", length, minimum=2)
     max_pairs = integer("max_pairs", max_pairs, minimum=4)
     seed = integer("seed", seed, minimum=0)
-    if not (math.isfinite(noise) and noise >= 0):
-        raise ValueError(f"noise must be finite and at least 0, got {noise!r}")
+    noise = number("noise", noise, at_least=0)
     with _one_thread():
         return _probe_sum(dim, n_tokens, length, noise, max_pairs, torch.Generator().manual_seed(seed))
 

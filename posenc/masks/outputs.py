@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posenc._arrays import Array, Namespace, namespace
+from posenc._arrays import Array, Namespace, namespace, wide_dtype
 from posenc.masks._checks import check_mask
 from posenc.masks.masks import _shape
 from posenc.masks.padding_check import as_float
@@ -180,7 +180,7 @@ def _zero_hidden(name: str, x: Array, hidden: Array, xp: Namespace) -> Array:
     """x with zeros where `hidden`, in float32 at least."""
     if not xp.isdtype(x.dtype, "real floating"):
         raise TypeError(f"{name} must be floating, got dtype {x.dtype}")
-    wide = xp.astype(x, xp.float32) if xp.finfo(x.dtype).bits < 32 else x
+    wide = xp.astype(x, wide_dtype(xp, x))
     return xp.where(hidden, xp.zeros_like(wide), wide)
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from numbers import Real
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from posenc._checks import integer
+from posenc._checks import integer, number
 from posenc.learned import Overflow, check_overflow, interpolate_table, learned_encoding
 from posenc.nn._inputs import add, check_embeddings, check_offset, check_positions, check_reach
 
@@ -73,11 +71,7 @@ class LearnedEncoding(nn.Module):
         super().__init__()
         self.dim = integer("dim", dim, minimum=1)
         self.overflow = check_overflow(overflow)
-        if isinstance(std, bool) or not isinstance(std, Real):
-            raise TypeError(f"std must be a real number, got {std!r}")
-        if not (math.isfinite(std) and std >= 0):
-            raise ValueError(f"std must be finite and at least 0, got {std!r}")
-        self.std = float(std)
+        self.std = number("std", std, at_least=0)
         if not isinstance(resize_on_load, bool):
             raise TypeError(f"resize_on_load must be True or False, got {resize_on_load!r}")
         self.resize_on_load = resize_on_load

@@ -33,6 +33,7 @@ def relative_bias(
     Raises:
         TypeError: real positions: a table has nothing between its rows.
 
+    >>> import numpy as np
     >>> relative_bias(np.array([-1.0, -0.5, 0.0, 0.5, 1.0]), 4)
     array([[ 0. ,  0.5,  1. ,  1. ],
            [-0.5,  0. ,  0.5,  1. ],
