@@ -1,0 +1,338 @@
+"""What chapters give to take along is equal to posenc, decodes as it computes, trains, and can fail."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import taken
+import torch
+from torch.nn import functional
+
+import posenc
+from posenc import masks
+from posenc.nn import AlibiAttention, AlibiBias, LearnedEncoding, RotaryEmbedding, SinusoidalEncoding, T5Bias
+
+DTYPES = [torch.float32, torch.bfloat16]
+close = torch.testing.assert_close  # to some roundings of the dtype
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1)).to(dtype)
+
+
+def check_sinusoidal(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    theirs, ours = block.SinusoidalEncoding(32).to(dtype), SinusoidalEncoding(32, dropout=0.0).to(dtype)
+    x = random(2, 400, 32, dtype=dtype)
+    assert torch.equal(theirs(x), ours(x))
+    assert torch.equal(theirs(x, offset=2500), ours(x, offset=2500))
+    far = torch.tensor([[0, 1], [257, 10**6]])
+    codes = posenc.sinusoidal_encoding(far, 32, base=100.0, dtype=torch.float64)
+    close(block.SinusoidalEncoding(32, base=100.0).codes(far), codes)
+
+
+def check_learned_table(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    theirs, ours = block.LearnedTable(20, 8).to(dtype), LearnedEncoding(8, 20, dropout=0.0).to(dtype)
+    ours.load_state_dict(theirs.state_dict())
+    x = random(2, 12, 8, dtype=dtype)
+    assert torch.equal(theirs(x, offset=8), ours(x, offset=8))
+    for offset in (19, 9, -1):
+        with pytest.raises(ValueError, match=rf"positions {offset}\.\."):
+            theirs(x, offset=offset)
+    for length in (53, 7, 20):
+        wanted = posenc.interpolate_table(theirs.weight.detach(), length)
+        theirs.resize(length)
+        close(theirs.weight.detach(), wanted)
+    assert theirs.weight.dtype == dtype
+    assert theirs.weight.requires_grad
+
+
+def cubic(old: int, new: int) -> torch.Tensor:
+    """What each new cell takes of each old one (new, old): Keys' cubic with a = −3/4, as torch has it."""
+    at = (torch.arange(new, dtype=torch.float64) + 0.5) * old / new - 0.5
+    shares = torch.zeros(new, old, dtype=torch.float64)
+    for step in (-1, 0, 1, 2):
+        cell = at.floor() + step
+        x = (at - cell).abs()
+        near, far = 1.25 * x**3 - 2.25 * x**2 + 1, -0.75 * (x**3 - 5 * x**2 + 8 * x - 4)
+        index = cell.clamp(0, old - 1).long()[:, None]
+        shares.scatter_add_(1, index, torch.where(x <= 1, near, far)[:, None])
+    return shares
+
+
+def check_image_table(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    table = random(2 + 8 * 6, 5, dtype=dtype)
+    new = block.resize_image_table(table, (8, 6), (13, 11), class_tokens=2)
+    assert torch.equal(new[:2], table[:2])
+    grid = table[2:].double().unflatten(0, (8, 6))
+    ours = torch.einsum("Rr,Cc,rcd->RCd", cubic(8, 13), cubic(6, 11), grid).flatten(0, 1)
+    close(new[2:], ours.to(dtype))
+    for antialias in (False, True):
+        same = block.resize_image_table(table, (8, 6), (8, 6), 2, antialias=antialias)
+        close(same, table)
+    with pytest.raises(ValueError, match="50 rows"):
+        block.resize_image_table(table, (8, 6), (16, 9))
+
+
+def check_rope(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    x = random(2, 3, 40, 16, dtype=dtype)
+    layouts: list[tuple[Any, bool]] = [("interleaved", False), ("half", True)]
+    for layout, half in layouts:
+        for offset in (0, 5, 10**6):
+            ours = posenc.apply_rotary(x, torch.arange(offset, offset + 40), base=5e5, layout=layout)
+            close(block.rope(x, offset, base=5e5, half=half), ours)
+
+
+def check_rope_attention(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        layer = block.CausalAttention(32, num_heads=4, num_kv_heads=2, base=5e5).to(dtype)
+    x = random(2, 30, 32, dtype=dtype)
+    heads = [w(x).unflatten(-1, (-1, 8)).transpose(1, 2) for w in (layer.q_proj, layer.k_proj, layer.v_proj)]
+    q, k = RotaryEmbedding(8, base=5e5, layout="half")(*heads[:2])
+    k, v = (y.repeat_interleave(2, dim=1) for y in (k, heads[2]))
+    o, _ = posenc.dot_product_attention(q, k, v, mask=masks.causal_mask(30, like=q))
+    full, _ = layer(x)
+    slack = {torch.float32: 1e-5, torch.bfloat16: 2e-2}[dtype]  # several roundings in a row
+    close(full, layer.o_proj(o.transpose(1, 2).flatten(-2)), rtol=slack, atol=slack)
+    cache, parts = None, []
+    for part in x.split([11, 1, 1, 7, 1, 9], dim=1):
+        y, cache = layer(part, cache)
+        parts.append(y)
+    close(torch.cat(parts, dim=1), full, rtol=slack, atol=slack)
+
+
+def check_alibi(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    for heads in range(1, 41):
+        assert block.alibi_slopes(heads).tolist() == posenc.alibi_slopes(heads).tolist()
+    q, k, v = random(3, 2, 12, 60, 16, dtype=dtype)
+    bias = AlibiBias(12)(60)[None]
+    ours, _ = posenc.dot_product_attention(q, k, v, bias=bias)
+    close(block.alibi_attention(q, k, v), ours)
+    if dtype == torch.float32:  # elsewhere the columns are rounded
+        close(block.alibi_attention(q, k, v), AlibiAttention(12)(q, k, v))
+    close(block.alibi_attention(q[:, :, 50:], k, v), ours[:, :, 50:])
+
+
+def check_t5_bias(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    k = torch.arange(-10_000, 10_001)
+    for n, far in ((32, 128), (64, 128), (16, 20), (128, 800), (18, 128)):
+        for both in (True, False):
+            sizes: dict[str, Any] = {"num_buckets": n, "max_distance": far, "bidirectional": both}
+            assert torch.equal(block.t5_bucket(k, **sizes), posenc.t5_bucket(k, **sizes))
+            theirs, ours = block.T5Bias(3, **sizes).to(dtype), T5Bias(3, **sizes).to(dtype)
+            ours.load_state_dict(theirs.relative_attention_bias.state_dict())
+            assert torch.equal(theirs(90), ours(90))
+            assert torch.equal(theirs(2, 90), ours(2, 90))
+
+
+def check_padding(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    q, k, v = random(3, 3, 2, 7, 8, dtype=dtype)
+    pads = masks.key_padding_mask([7, 4, 0], 7, side="left", like=q)
+    for causal, mask in ((False, None), (True, masks.causal_mask(7, like=q))):
+        ours, _ = posenc.dot_product_attention(q, k, v, mask=mask, key_padding_mask=pads)
+        close(block.padded_attention(q, k, v, pads, causal), ours)
+        at_pads = pads[:, None, :, None].expand_as(q)
+        dirty = [x.masked_fill(at_pads, torch.nan).requires_grad_() for x in (k, v)]
+        query = q.clone().requires_grad_()
+        out = block.padded_attention(query, *dirty, pads, causal)
+        close(out.detach(), ours)
+        with torch.autograd.set_detect_anomaly(True):  # NaN on the way, even if none arrives
+            out.sum().backward()
+        assert all(x.grad is not None and x.grad.isfinite().all() for x in (query, *dirty))
+    logits, targets = random(3, 7, 11, dtype=dtype), torch.arange(21).reshape(3, 7) % 11
+    losses = functional.cross_entropy(logits.float().mT, targets, reduction="none")
+    close(block.padded_loss(logits, targets, pads), masks.masked_loss(losses, pads))
+    dirty_logits = logits.masked_fill(pads[..., None], torch.nan)
+    close(block.padded_loss(dirty_logits, targets, pads), masks.masked_loss(losses, pads))
+    assert block.padded_loss(logits, targets, torch.ones_like(pads)) == 0
+
+
+LLAMA = {
+    "hidden_size": 64, "num_attention_heads": 4, "max_position_embeddings": 4096, "rope_theta": 5e5,
+    "rope_scaling": {
+        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 512,
+    },
+}  # fmt: skip
+QWEN = {"hidden_size": 64, "num_attention_heads": 4, "max_position_embeddings": 512, "rope_theta": 1e6}
+
+
+def check_from_config(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    layer = block.rotary_from_config(LLAMA)
+    omega = posenc.llama3_frequencies(16, 8.0, original_length=512, base=5e5)
+    x = random(1, 4, 300, 16, dtype=dtype)
+    ours = posenc.apply_rotary(x, 300, frequencies=omega, layout="half")
+    close(layer(x, x)[0], ours)
+    assert (layer.max_len, block.rotary_from_config(LLAMA, max_len=99).max_len) == (4096, 99)
+    yarn = block.rotary_from_config(QWEN | {"rope_scaling": {"type": "yarn", "factor": 4.0}})
+    omega = posenc.yarn_frequencies(16, 4.0, original_length=512, base=1e6)
+    scale = posenc.yarn_attention_factor(4.0)
+    close(yarn(x, x)[0], posenc.apply_rotary(x, 300, frequencies=omega, layout="half", scale=scale))
+    assert (yarn.max_len, yarn.scale) == (2048, scale)
+    plain = block.rotary_from_config(QWEN | {"rope_scaling": None})
+    close(plain(x, x)[0], posenc.apply_rotary(x, 300, base=1e6, layout="half"))
+    with pytest.raises(ValueError, match="got 'su'"):
+        block.rotary_from_config(QWEN | {"rope_scaling": {"type": "su"}})
+    with pytest.raises(KeyError, match="rope_theta"):
+        block.rotary_from_config({name: value for name, value in QWEN.items() if name != "rope_theta"})
+
+
+def check_layout_probe(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    lines = block.code[block.code.index("\nx = ") :]
+    assert lines.strip().count("\n") == 2
+    layouts: list[tuple[Any, str]] = [("half", "[0, 4]"), ("interleaved", "[0, 1]")]
+    for layout, pair in layouts:
+
+        def mine(x: torch.Tensor, layout: Any = layout) -> torch.Tensor:
+            return posenc.apply_rotary(x.to(dtype), len(x), layout=layout)
+
+        probe = taken.pasted(lines, torch=torch, mine=mine)
+        assert probe.printed.startswith(pair)
+
+
+Check = Callable[[SimpleNamespace, torch.dtype], None]
+CHECKS: dict[str, Check] = {
+    name.removeprefix("check_"): check for name, check in globals().items() if name.startswith("check_")
+}
+# A fault for each, or several: what stands in the block, what might stand there.
+FAULTS = [
+    ("sinusoidal", "t = positions.cpu().double()", "t = positions.cpu().bfloat16()"),
+    ("sinusoidal", "torch.arange(offset, offset + x.shape[-2])", "torch.arange(x.shape[-2])"),
+    ("sinusoidal", "[angles.sin(), angles.cos()]", "[angles.cos(), angles.sin()]"),
+    ("learned_table", "align_corners=True", "align_corners=False"),
+    ("learned_table", "if not 0 <= offset <= end <= rows:", "if end < 0:"),
+    ("image_table", ".permute(2, 0, 1)", ".permute(2, 1, 0)"),
+    ("image_table", '"align_corners": False', '"align_corners": True'),
+    ("rope", "omega = base **", "omega = 10000.0 **"),
+    ("rope", "torch.arange(0, dim, 2, dtype=torch.float64)", "torch.arange(0, dim, 2)"),
+    ("rope", "a * sin + b * cos", "b * cos - a * sin"),
+    ("rope_attention", ".tril(past)", ".tril()"),
+    ("rope_attention", "rope(k, past, self.base)", "rope(k, 0, self.base)"),
+    ("rope_attention", "attn_mask=seen", "is_causal=True"),
+    ("alibi", "4 * h / below", "8 * h / below"),
+    ("alibi", "arange(n_k - n_q, n_k)", "arange(n_q)"),
+    ("t5_bias", "(offsets > 0)", "(offsets >= 0)"),
+    ("t5_bias", " + 1e-9", ""),
+    ("t5_bias", "u[n_key - n_query :, None]", "u[:n_query, None]"),
+    ("padding", "hidden & ~empty", "hidden"),
+    ("padding", ".masked_fill(pads[:, None, :, None], 0.0)", ""),
+    ("padding", "max(len(targets), 1)", "pads.numel()"),
+    ("from_config", 'rope["rope_theta"]', 'rope.get("rope_theta", 10000.0)'),
+    ("from_config", '"scale": scale', '"scale": 1.0'),
+    ("from_config", 'layout="half"', 'layout="interleaved"'),
+    ("layout_probe", "x[1, 0] = 1.0", "x[1, 1] = 1.0"),
+]
+
+
+def block(name: str, old: str = "", new: str = "") -> SimpleNamespace:
+    code = taken.codes()[name]
+    if old:
+        assert old in code
+        code = code.replace(old, new)
+    pasted = taken.pasted(code, posenc=name in taken.NEEDS_POSENC)
+    pasted.code = code
+    return pasted
+
+
+def test_each_block_is_checked() -> None:
+    assert set(taken.codes()) == set(CHECKS) == {name for name, *_ in FAULTS}
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", CHECKS)
+def test_equal_to_posenc(name: str, dtype: torch.dtype) -> None:
+    CHECKS[name](block(name), dtype)
+
+
+@pytest.mark.parametrize(("name", "old", "new"), FAULTS)
+def test_a_fault_is_caught(name: str, old: str, new: str) -> None:
+    wrong = block(name, old, new)
+
+    def check() -> None:
+        for dtype in DTYPES:
+            CHECKS[name](wrong, dtype)
+
+    with pytest.raises((AssertionError, RuntimeError, pytest.fail.Exception)):
+        check()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("name", CHECKS)
+def test_method_is_short_and_prints_one_line(name: str, language: str) -> None:
+    """What is taken is above the lines that try it out."""
+    code = taken.codes(language)[name]
+    tree = ast.parse(code)
+    end = max(node.end_lineno or 0 for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
+    assert sum(bool(line.strip()) for line in code.splitlines()[:end]) <= 42
+    printed = block(name).printed
+    assert printed.count("\n") == (2 if name == "from_config" else 1)
+
+
+def test_posenc_is_refused() -> None:
+    for line in ("import posenc", "from posenc.nn import RotaryEmbedding"):
+        with pytest.raises(ModuleNotFoundError):
+            taken.pasted(line)
+
+
+# --- In a model ---------------------------------------------------------------------------------------------
+
+
+def stepped(model: torch.nn.Module, loss: Callable[[], torch.Tensor]) -> tuple[float, float]:
+    """The loss before and after one step; every parameter has moved."""
+    before = [parameter.detach().clone() for parameter in model.parameters()]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    first = loss()
+    first.backward()
+    optimizer.step()
+    assert all(not torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+    return first.item(), loss().item()
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_attention_trains(dtype: torch.dtype) -> None:
+    """A small language model of what was taken: the attention, and the loss that leaves out pads."""
+    attention, padding = block("rope_attention"), block("padding")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = torch.nn.ModuleList(
+            [torch.nn.Embedding(20, 32), attention.CausalAttention(32, 4, 2), torch.nn.Linear(32, 20)]
+        ).to(dtype)
+    embed, attend, head = model
+    ids = torch.arange(34).reshape(2, 17) * 7 % 20
+    pads = masks.key_padding_mask([16, 9], 16, like=torch.empty(0))
+
+    def loss() -> Any:
+        x = embed(ids[:, :-1])
+        return padding.padded_loss(head(x + attend(x)[0]), ids[:, 1:], pads)
+
+    first, second = stepped(model, loss)
+    assert second < first
+
+
+def test_tables_and_biases_train() -> None:
+    table, bias, alibi = (
+        block("learned_table").LearnedTable(9, 16),
+        block("t5_bias").T5Bias(4),
+        block("alibi"),
+    )
+    x = random(2, 9, 16)
+
+    def loss() -> torch.Tensor:
+        y = table(block("sinusoidal").SinusoidalEncoding(16)(x)).unflatten(-1, (4, 4)).transpose(1, 2)
+        o = functional.scaled_dot_product_attention(y, y, y, attn_mask=bias(9)[None], scale=1.0)
+        return (o + alibi.alibi_attention(y, y, y)).square().mean()
+
+    # Nine positions reach few of the 32 buckets: the table of biases as a whole has moved.
+    first, second = stepped(torch.nn.ModuleList([table, bias]), loss)
+    assert second < first
+
+
+def test_a_cached_token_is_not_is_causal() -> None:
+    """What the chapter on rotation says of it: key 0 alone, and no error."""
+    q, k, v = random(3, 1, 2, 10, 8)
+    o = functional.scaled_dot_product_attention(q[:, :, 9:], k, v, is_causal=True)
+    close(o, v[:, :, :1])

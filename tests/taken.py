@@ -1,0 +1,41 @@
+"""The blocks that chapters give to take along, pasted into an empty namespace where posenc is refused."""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import io
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from book import take
+from book.cache import ROOT
+from book.page import read
+
+NEEDS_POSENC = ("from_config",)
+
+
+@cache
+def codes(language: str = "en") -> dict[str, str]:
+    """The code of each block by name, those of all chapters."""
+    return {
+        name: unit.code
+        for path in sorted((ROOT / "docs" / language).glob("*.md"))
+        for name, unit in take.snippets(read(path)).items()
+    }
+
+
+def pasted(code: str, *, posenc: bool = False, **names: Any) -> SimpleNamespace:
+    """What a file with this code holds when it has run, and `printed`; without posenc unless it says so."""
+
+    def only_others(name: str, *args: Any, **more: Any) -> Any:
+        if name.partition(".")[0] == "posenc" and not posenc:
+            raise ModuleNotFoundError("a block to be taken along runs where posenc is not installed")
+        return __import__(name, *args, **more)
+
+    holds = {"__builtins__": vars(builtins) | {"__import__": only_others}, "__name__": "taken", **names}
+    with torch.random.fork_rng(devices=[]), contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(code, "taken.py", "exec"), holds)
+    return SimpleNamespace(**holds, printed=printed.getvalue())
