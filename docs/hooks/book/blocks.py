@@ -21,16 +21,13 @@ import logging
 import re
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from . import cache, figures, reach, unread
 from . import page as pages
 from . import run as runner
-
-if TYPE_CHECKING:
-    from .state import Book
+from .state import Book, Prepared
 
 log = logging.getLogger("mkdocs.plugins.posenc")
 
@@ -117,15 +114,6 @@ class Runs:
 
 
 # --- A book -------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Prepared:
-    """A page, what its blocks did, and what is wrong with it."""
-
-    page: pages.Page
-    drawings: list[tuple[pages.Figure, dict[str, Any]]] = field(default_factory=list)
-    faults: list[pages.Fault] = field(default_factory=list)
 
 
 def prepare(sources: Mapping[str, pages.Page], runs: Runs | None = None) -> dict[str, Prepared]:
