@@ -57,7 +57,7 @@ def test_what_goes_wrong_is_noticed(
     page: Page, copy: Path, copy_address: str, monkeypatch: pytest.MonkeyPatch,
     served: bool, deed: Deed, name: str, old: str, new: str, says: str,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(reading, "WAIT", 1000)
+    monkeypatch.setattr(reading, "WAIT", 2000)
     faults = []
     with planted(copy, name, old, new):
         for fault in deed(page, copy_address if served else f"{copy.as_uri()}/"):
