@@ -83,7 +83,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
 def on_files(files: Files, config: MkDocsConfig) -> None:
     names = [file.src_uri for file in files.documentation_pages()]
     BOOK.check_heads(names)
-    search.learn_words(BOOK, names)
+    chinese.learn_words(BOOK, names)
     if BOOK.executes:
         blocks.run_book(BOOK, [name for name in names if name.endswith(".md")])
         labs.run_all(labs.read(BOOK.source(name)) for name in names if labs.is_lab(name))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from book import cache, page, run
-from check import examples, outputs, pages, walk
+from check import examples, pages, update, walk
 
 GOOD = """---
 title: {title}
@@ -77,7 +77,7 @@ def test_outputs_are_written_anew_in_both_languages_and_shown(
     assert said.count("ZeroDivisionError") == 2
     for language, title in (("en", "A"), ("zh", "甲")):
         text = (docs / language / "a.md").read_text(encoding="utf-8")
-        assert f'print("{title}")\n```\n\n{outputs.DIRECTIVE}\n\n```text\n2\n{title}\n```\n' in text
+        assert f'print("{title}")\n```\n\n{update.DIRECTIVE}\n\n```text\n2\n{title}\n```\n' in text
         assert WRITTEN in text
         assert "as it was" in text
         assert f"+{title}" in said.splitlines()
@@ -88,7 +88,7 @@ def test_outputs_are_written_anew_in_both_languages_and_shown(
 
 def test_an_output_is_replaced_where_it_stands() -> None:
     text = "??? question\n\n    ```python\n    print('a\\n\\nb')\n    ```\n"
-    text += f"    {outputs.DIRECTIVE}\n"
+    text += f"    {update.DIRECTIVE}\n"
     text += "    ```text\n    old\n    older\n    oldest\n    ```\n\nAnd so on.\n"
     source = page.parse(text)
 
@@ -96,10 +96,10 @@ def test_an_output_is_replaced_where_it_stands() -> None:
         def outcome(self, parts: list[str]) -> run.Outcome:
             return run.run(parts)
 
-    new = outputs.updated(source, Runs())  # type: ignore[arg-type]
+    new = update.updated(source, Runs())  # type: ignore[arg-type]
     assert new.endswith("    ```text\n    a\n\n    b\n    ```\n\nAnd so on.\n")
-    assert outputs.updated(page.parse(new), Runs()) == new  # type: ignore[arg-type]
-    assert "-    oldest" in outputs.difference(source, new)
+    assert update.updated(page.parse(new), Runs()) == new  # type: ignore[arg-type]
+    assert "-    oldest" in update.difference(source, new)
 
 
 EXAMPLES = [(check, *bad) for check in examples.PAGE + examples.PAIR for bad in check.bad]

@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import cache, figures, reach, unread
+from . import cache, figures, outputs, reach, unread
 from . import page as pages
 from . import run as runner
 
@@ -137,7 +137,7 @@ def prepare(sources: Mapping[str, pages.Page], runs: Runs | None = None) -> dict
         book[name] = prepared = Prepared(page, faults=[*page.faults, *unread.uncollected(page)])
         for unit in page.blocks:
             outcome = runs.outcome([part.code for part in unit.parts])
-            prepared.faults += runner.faults(unit, outcome)
+            prepared.faults += outputs.faults(unit, outcome)
             for part, drawn in zip(unit.parts, outcome.figures, strict=False):
                 if part.figure and drawn:
                     prepared.drawings.append((part.figure, drawn[0]))
