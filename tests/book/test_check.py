@@ -133,10 +133,11 @@ def test_no_check_is_without_an_example() -> None:
 
 
 def test_front_matter_of_labs_is_read_from_their_comments() -> None:
-    lab = "".join(f"# {line}\n" for line in ["---", "title: A", "needs: [order]", "---"]) + "\n# %%\nx = 1\n"
-    assert page.parse(lab).meta == {"title": "A", "needs": ["order"]}
-    (fault,) = pages.front_matter(page.parse(lab), "en")
-    assert fault.message == "the front matter has no description"
+    lab = page.parse("# ---\n# title: A\n# needs: [order]\n# ---\n\n# %%\nx = 1\n")
+    assert lab.meta == {"title": "A", "needs": ["order"]}
+    assert [fault.message for fault in pages.front_matter(lab, "en")] == [
+        "the front matter has no description"
+    ]
 
 
 def test_chapters_and_labs_say_what_they_need() -> None:
