@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from book import cache, labs
+from book import cache, labs, reach
 from book import page as pages
 from bs4 import BeautifulSoup
 from check import pages as checks
@@ -130,6 +130,15 @@ def test_only_what_has_changed_is_run(
         monkeypatch.setattr(cache, "digest", lambda *more, files=(), state=state: state)
         labs.run(small, store)
     assert kernel[2:] == ["print(2)"]
+
+
+def test_what_ran_while_posenc_was_edited_is_run_again(
+    tmp_path: Path, store: cache.Store, kernel: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    still = iter([False, True])
+    monkeypatch.setattr(reach.Sources, "current", lambda self: next(still))
+    assert labs.run(lab(tmp_path, "# %%\nprint(1)\n"), store).cells[0].outputs
+    assert len(kernel) == 2
 
 
 def test_both_languages_at_the_same_time_run_it_once(

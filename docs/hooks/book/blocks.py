@@ -68,12 +68,11 @@ class Runs:
         code = "".join(parts)
         own, wide = self.sources.digest(code), self.sources.digest_of_all
         written = [repr(parts)]
-        with contextlib.suppress(SyntaxError):
-            tree = ast.parse(code)
-            if not re.search(r"\b(inspect|traceback|linecache)\b", code):  # it may look at its own comments
-                ends = itertools.accumulate(part.count("\n") for part in parts)
-                cuts = [sum(statement.lineno <= end for statement in tree.body) for end in ends]
-                written = [repr(cuts), ast.dump(tree)]
+        looks_at_itself = re.search(r"\b(inspect|traceback|linecache)\b", code)  # at its comments, too
+        if not looks_at_itself and (tree := reach.parsed(code)):
+            ends = itertools.accumulate(part.count("\n") for part in parts)
+            cuts = [sum(statement.lineno <= end for statement in tree.body) for end in ends]
+            written = [repr(cuts), ast.dump(tree)]
         return Keys(*(cache.key(self.depends_on, depends_on, *written) for depends_on in (own, wide)))
 
     def execute(self, units: Iterable[Parts]) -> None:

@@ -35,11 +35,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from . import BookError, figures
-from .cache import HOOKS, PACKAGE, ROOT
+from . import BookError, cache, figures
+from .cache import PACKAGE, ROOT
 
 BLOCK = "<block>"  # file name of a block in tracebacks
-TIMEOUT = 30.0  # seconds for one unit; the slowest of the book takes 2 on an idle core
+TIMEOUT = 120.0  # seconds for one unit: the slowest of the book takes 2 on an idle core, 30 on a busy one
 GRACE = 10.0  # more for one that does not let itself be stopped: then its interpreter ends
 STARTED = "started"  # the first line of the answers: what comes after it is the doing of a block
 _FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
@@ -269,13 +269,11 @@ class Interpreter:
         )
 
     def _start(self) -> subprocess.Popen[str]:
-        paths = [str(ROOT), str(HOOKS), *filter(None, [os.environ.get("PYTHONPATH")])]
-        own = {"PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "agg", "PYTHONHASHSEED": "0"}
         self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, "-m", "book.run"],
             cwd=tempfile.gettempdir(),
-            env=os.environ | own,
+            env=os.environ | cache.environment() | {"MPLBACKEND": "agg"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,

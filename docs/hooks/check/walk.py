@@ -97,6 +97,7 @@ def main(arguments: list[str] | None = None) -> int:
         cache.begin_build()
         readme = {} if wanted.names else {"README.md": read(ROOT / "README.md")}
         found += faults_of_runs({**books, "": readme}, wanted.update_outputs)
+        cache.end_build()
     found += faults_of_books(_wanted(wanted.names))
     if not wanted.names:
         found += faults_beside_pages()
