@@ -29,6 +29,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from importlib import metadata
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -73,7 +74,12 @@ def begin_build() -> None:
     if (build := multiprocessing.parent_process()) is None:
         os.environ[BUILD] = f"{os.getpid()} {time.time_ns()}"
     else:
-        threading.Thread(target=lambda: (build.join(), os._exit(1)), daemon=True).start()
+        threading.Thread(target=_end_with, args=(build,), daemon=True).start()
+
+
+def _end_with(build: BaseProcess) -> None:
+    build.join()
+    os._exit(1)
 
 
 def end_build() -> None:
