@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import cache, figures, reach, unread
+from . import cache, figures, outputs, reach, unread
 from . import page as pages
 from . import run as runner
 from .state import Book, Prepared
@@ -65,12 +65,11 @@ class Runs:
         code = "".join(parts)
         own, wide = self.sources.digest(code), self.sources.digest_of_all
         written = [repr(parts)]
-        with contextlib.suppress(SyntaxError):
-            tree = ast.parse(code)
-            if not re.search(r"\b(inspect|traceback|linecache)\b", code):  # it may look at its own comments
-                ends = itertools.accumulate(part.count("\n") for part in parts)
-                cuts = [sum(statement.lineno <= end for statement in tree.body) for end in ends]
-                written = [repr(cuts), ast.dump(tree)]
+        looks_at_itself = re.search(r"\b(inspect|traceback|linecache)\b", code)  # at its comments, too
+        if not looks_at_itself and (tree := reach.parsed(code)):
+            ends = itertools.accumulate(part.count("\n") for part in parts)
+            cuts = [sum(statement.lineno <= end for statement in tree.body) for end in ends]
+            written = [repr(cuts), ast.dump(tree)]
         return Keys(*(cache.key(self.depends_on, depends_on, *written) for depends_on in (own, wide)))
 
     def execute(self, units: Iterable[Parts]) -> None:
@@ -125,7 +124,7 @@ def prepare(sources: Mapping[str, pages.Page], runs: Runs | None = None) -> dict
         book[name] = prepared = Prepared(page, faults=[*page.faults, *unread.uncollected(page)])
         for unit in page.blocks:
             outcome = runs.outcome([part.code for part in unit.parts])
-            prepared.faults += runner.faults(unit, outcome)
+            prepared.faults += outputs.faults(unit, outcome)
             for part, drawn in zip(unit.parts, outcome.figures, strict=False):
                 if part.figure and drawn:
                     prepared.drawings.append((part.figure, drawn[0]))
