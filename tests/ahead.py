@@ -1,96 +1,69 @@
-"""What many tests wait for is begun when the run begins, while the other tests keep only one core busy.
+"""Session fixtures whose work is begun when the run begins, while other tests keep only one core busy.
 
-The site is built, its pages are visited in browsers, and its zip and PDFs are made, in the background; mypy
-reads the code. Tests ask for the results by fixtures (conftest.py), and those that do come last.
+    @begun_ahead
+    def site(folder: Path) -> Path: ...
+
+Tests ask for `site` as for any fixture. Those that do come last, in the order in which the work was registered.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
-import sys
+import functools
 import tempfile
+import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import browsing
-import sitebuild
-import sitecheck
-from offline import archive as offline
+import pytest
 
-NAMES = ("site", "visits", "offline_books", "mypy")
+_work: dict[str, Callable[[Path], Any]] = {}
+_begun: dict[str, Future[Any]] = {}
+_pool, _lock = ThreadPoolExecutor(8), threading.Lock()
+_folder = functools.cache(lambda: tempfile.TemporaryDirectory(prefix="posenc-"))
 
 
-class Ahead:
-    """Work in the background, each kind begun once: by `begin`, or when its result is asked for."""
+def begun_ahead(work: Callable[[Path], Any]) -> Any:
+    """A fixture that waits for what `work` gives, which may leave files in the folder that it is given."""
+    name = work.__name__
+    _work[name] = work
 
-    def __init__(self) -> None:
-        self._pool = ThreadPoolExecutor(len(NAMES))
-        self._begun: dict[str, Future[Any]] = {}
-        self._made: Path | None = None
+    def wait() -> Any:
+        return finished(name)
 
-    def begin(self, name: str) -> Future[Any]:
-        """Start the work of this name, unless it was started."""
-        work: dict[str, Callable[[], Any]] = {
-            "site": self._build,
-            "visits": self._visit,
-            "offline_books": self._print,
-            "mypy": self._check,
-        }
-        if name in ("visits", "offline_books"):
-            self.begin("site")
-        if name not in self._begun:
-            self._begun[name] = self._pool.submit(work[name])
-        return self._begun[name]
+    wait.__doc__ = work.__doc__
+    return pytest.fixture(scope="session", name=name)(wait)
 
-    def result(self, name: str) -> Any:
-        """What has come of it, as soon as it is there."""
-        return self.begin(name).result()
 
-    def end(self) -> None:
-        self._pool.shutdown(cancel_futures=True)
-        if self._made is not None:
-            shutil.rmtree(self._made)
+def finished(name: str) -> Any:
+    """What has come of the work of this name, as soon as it is there."""
+    return _begin(name).result()
 
-    def _folder(self) -> Path:
-        if self._made is None:
-            self._made = Path(tempfile.mkdtemp(prefix="posenc-"))
-        return self._made
 
-    def _build(self) -> Path:
-        """The real site; POSENC_SITE names one that is already built."""
-        if built := os.environ.get("POSENC_SITE"):
-            return Path(built)
-        site = self._folder() / "site"
-        status, said, _ = sitebuild.build(sitebuild.ROOT, site, OMP_NUM_THREADS="1")
-        if status:
-            raise AssertionError(f"the site could not be built:\n{said}")
-        return site
+def _begin(name: str) -> Future[Any]:
+    with _lock:
+        if name not in _begun:
+            _begun[name] = _pool.submit(_work[name], Path(_folder().name))
+        return _begun[name]
 
-    def _visit(self) -> dict[str, browsing.Visit]:
-        """One visit to each page of the site; with a question the front page sends nobody on."""
-        site, browser = self.result("site"), browsing.chromium()
-        if browser is None:
-            return {}
-        names = [sitecheck.name(path, site) for path in sitecheck.pages(site)]
-        with browsing.served(site) as address:
-            urls = [f"{address}{name}{'?stay' if name == 'index.html' else ''}" for name in names]
-            return dict(zip(names, browsing.visits(browser, urls).values(), strict=True))
 
-    def _print(self) -> Path:
-        """A folder with the zip and the PDFs."""
-        site, browser = self.result("site"), browsing.chromium()
-        if browser is None:
-            return Path()
-        folder = self._folder() / "offline"
-        with browsing.launched(browser) as launched:
-            offline.make(launched, site, folder)
-        return folder
+def _waits_for(item: pytest.Item) -> set[str]:
+    return _work.keys() & set(getattr(item, "fixturenames", ()))
 
-    def _check(self) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "mypy"], cwd=sitebuild.ROOT, capture_output=True, text=True, check=False
-        )
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    last = {name: turn for turn, name in enumerate(_work, 1)}
+    items.sort(key=lambda item: max((last[name] for name in _waits_for(item)), default=0))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if not session.config.option.collectonly:
+        for name in sorted({name for item in session.items for name in _waits_for(item)}):
+            _begin(name)
+
+
+def pytest_unconfigure() -> None:
+    _pool.shutdown(cancel_futures=True)
+    if _begun:
+        _folder().cleanup()

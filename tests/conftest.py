@@ -1,8 +1,11 @@
 """Every test draws without a screen and leaves no figure or style behind; one site and browser for all."""
 
+import os
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
-from subprocess import CompletedProcess
 
 import ahead
 import browsing
@@ -10,9 +13,14 @@ import matplotlib
 import matplotlib.pyplot as plt
 import missing
 import pytest
+import sitebuild
+import sitecheck
 import torch
+from ahead import begun_ahead, finished
 from book import blocktests
+from book.cache import ROOT
 from hypothesis import settings
+from offline import archive as offline
 
 from posenc.plot import _style
 
@@ -33,6 +41,7 @@ def _no_figure_left() -> Iterator[None]:
 def pytest_configure(config: pytest.Config) -> None:
     """Without a Chinese font pictures show boxes; what else is tested of them holds."""
     blocktests.register(config)
+    config.pluginmanager.register(ahead)
     if _style.chinese_font() is None:
         config.addinivalue_line("filterwarnings", r"ignore:Glyph \d+ .* missing from font")
 
@@ -44,68 +53,46 @@ def chinese_font() -> None:
         missing.skip_or_fail("fonts", "no Chinese font: `apt-get install fonts-noto-cjk`")
 
 
-_ahead = ahead.Ahead()
+# --- One site and one browser for all -----------------------------------------------------------------------
 
 
-def _waits_for(item: pytest.Item) -> list[str]:
-    return [name for name in ahead.NAMES if name in getattr(item, "fixturenames", ())]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that wait for something come last."""
-    items.sort(key=lambda item: (bool(_waits_for(item)), "visits" in _waits_for(item)))
-
-
-def pytest_collection_finish(session: pytest.Session) -> None:
-    if not session.config.option.collectonly:
-        for name in sorted({name for item in session.items for name in _waits_for(item)}):
-            _ahead.begin(name)
-
-
-def pytest_unconfigure() -> None:
-    _ahead.end()
-
-
-@pytest.fixture(scope="session")
-def site() -> Path:
+@begun_ahead
+def site(folder: Path) -> Path:
     """The real site, built once for all tests; POSENC_SITE names one that is already built."""
-    path: Path = _ahead.result("site")
-    return path
+    if built := os.environ.get("POSENC_SITE"):
+        return Path(built)
+    status, said, _ = sitebuild.build(ROOT, folder / "site", OMP_NUM_THREADS="1")
+    assert not status, f"the site could not be built:\n{said}"
+    return folder / "site"
 
 
-@pytest.fixture(scope="session")
-def visits(chromium: str) -> dict[str, browsing.Visit]:
-    """One visit to each page of the site in a browser, by the name of the page."""
-    made: dict[str, browsing.Visit] = _ahead.result("visits")
-    return made
-
-
-@pytest.fixture(scope="session")
-def offline_books(chromium: str) -> Path:
-    """The folder with the zip and the PDFs."""
-    folder: Path = _ahead.result("offline_books")
-    return folder
-
-
-@pytest.fixture(scope="session")
-def mypy() -> CompletedProcess[str]:
+@begun_ahead
+def mypy(folder: Path) -> subprocess.CompletedProcess[str]:
     """What mypy says of the whole project."""
-    done: CompletedProcess[str] = _ahead.result("mypy")
-    return done
+    command = [sys.executable, "-m", "mypy"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@begun_ahead
+def offline_books(folder: Path) -> Path:
+    """The folder with the zip and the PDFs."""
+    with browsing.launched() as launched:
+        offline.make(launched, finished("site"), folder / "offline")
+    return folder / "offline"
+
+
+@begun_ahead
+def visits(folder: Path) -> dict[str, browsing.Visit]:
+    """One visit to each page of the site in a browser, by the name of the page."""
+    names = [str(page) for page in sitecheck.all_pages(finished("site"))]
+    with browsing.served(finished("site")) as address:  # with a question the front page sends nobody on
+        urls = [f"{address}{name}{'?stay' * (name == 'index.html')}" for name in names]
+        return dict(zip(names, browsing.visits(urls), strict=True))
 
 
 @pytest.fixture(scope="session")
-def chromium() -> str:
-    """The path of a browser; without one the tests are skipped."""
-    path = browsing.chromium()
-    if path is None:
-        missing.skip_or_fail("browser", browsing.NONE)
-    return str(path)
-
-
-@pytest.fixture(scope="session")
-def browser(chromium: str) -> Iterator[browsing.Browser]:
-    with browsing.launched(chromium) as started:
+def browser() -> Iterator[browsing.Browser]:
+    with browsing.launched() as started:
         yield started
 
 
@@ -114,3 +101,9 @@ def address(site: Path) -> Iterator[str]:
     """Where the real site is served."""
     with browsing.served(site) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def copy(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the site to break something in."""
+    return Path(shutil.copytree(site, tmp_path_factory.mktemp("copy") / "site"))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import multiprocessing
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -74,8 +73,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
     if faults := patches.broken(patches.material()):
         raise PluginError("\n".join(faults))
     twins.clean(Path(config.site_dir))  # MkDocs would, but the projects plugin turns that off
-    if multiprocessing.parent_process() is None:  # and not a book whose build has begun at /
-        cache.begin_build()
+    cache.begin_build()
 
 
 @event_priority(-50)  # when other plugins have added and removed their files
@@ -83,7 +81,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
 def on_files(files: Files, config: MkDocsConfig) -> None:
     names = [file.src_uri for file in files.documentation_pages()]
     BOOK.check_heads(names)
-    search.learn_words(BOOK, names)
+    chinese.learn_words(BOOK, names)
     if BOOK.executes:
         blocks.run_book(BOOK, [name for name in names if name.endswith(".md")])
         labs.run_all(labs.read(BOOK.source(name)) for name in names if labs.is_lab(name))
@@ -181,5 +179,4 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def on_build_error(**_: Any) -> None:
-    if multiprocessing.parent_process() is None:
-        cache.end_build()
+    cache.end_build()

@@ -5,8 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from sitebuild import ROOT, build
-from test_site import different
+from book.cache import ROOT
+from sitebuild import build, different
 
 pytestmark = pytest.mark.benchmarks
 

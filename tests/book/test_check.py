@@ -3,10 +3,11 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from book import cache, page, run
-from check import examples, outputs, pages, walk
+from book import cache, page, reach, run
+from check import examples, pages, update, walk
 
 GOOD = """---
 title: {title}
@@ -53,6 +54,19 @@ WRITTEN = """    print("new")
 """
 
 
+class Here:
+    """Runs units in this process, one at a time."""
+
+    def run(self, parts: list[str]) -> run.Outcome:
+        with reach.PARSING:
+            return run.run(parts)
+
+    outcome = run
+
+    def close(self) -> None:
+        pass
+
+
 @pytest.fixture
 def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two books of one chapter each, whose outputs are not those of their blocks."""
@@ -62,44 +76,42 @@ def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / language / "a.md").write_text(GOOD.format(title=title), encoding="utf-8")
     chapters = pages.chapters
     monkeypatch.setattr(pages, "chapters", lambda: chapters(tmp_path))
+    monkeypatch.setattr(run, "Interpreter", Here)
     return tmp_path
 
 
 def test_outputs_are_written_anew_in_both_languages_and_shown(
-    docs: Path, capsys: pytest.CaptureFixture[str]
+    docs: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert walk.main(["a", "--run"]) == 1
-    said = capsys.readouterr().out
+    said = capfd.readouterr().out
     assert said.count("the block prints and has no expected output") == 4
     assert walk.main(["a", "--update-outputs"]) == 1  # a block still fails
-    said = capsys.readouterr().out
+    said = capfd.readouterr().out
     assert "has no expected output" not in said
     assert said.count("ZeroDivisionError") == 2
     for language, title in (("en", "A"), ("zh", "甲")):
         text = (docs / language / "a.md").read_text(encoding="utf-8")
-        assert f'print("{title}")\n```\n\n{outputs.DIRECTIVE}\n\n```text\n2\n{title}\n```\n' in text
+        assert f'print("{title}")\n```\n\n{update.DIRECTIVE}\n\n```text\n2\n{title}\n```\n' in text
         assert WRITTEN in text
         assert "as it was" in text
         assert f"+{title}" in said.splitlines()
         assert page.parse(text).faults == []
     assert walk.main(["a", "--update-outputs"]) == 1
-    assert "+++" not in capsys.readouterr().out  # nothing is left to write
+    assert "+++" not in capfd.readouterr().out  # nothing is left to write
 
 
 def test_an_output_is_replaced_where_it_stands() -> None:
     text = "??? question\n\n    ```python\n    print('a\\n\\nb')\n    ```\n"
-    text += f"    {outputs.DIRECTIVE}\n"
+    text += f"    {update.DIRECTIVE}\n"
     text += "    ```text\n    old\n    older\n    oldest\n    ```\n\nAnd so on.\n"
     source = page.parse(text)
 
-    class Runs:
-        def outcome(self, parts: list[str]) -> run.Outcome:
-            return run.run(parts)
-
-    new = outputs.updated(source, Runs())  # type: ignore[arg-type]
+    runs: Any = Here()
+    new = update.updated(source, runs)
     assert new.endswith("    ```text\n    a\n\n    b\n    ```\n\nAnd so on.\n")
-    assert outputs.updated(page.parse(new), Runs()) == new  # type: ignore[arg-type]
-    assert "-    oldest" in outputs.difference(source, new)
+    assert update.updated(page.parse(new), runs) == new
+    assert "-    oldest" in update.difference(source, new)
 
 
 EXAMPLES = [(check, *bad) for check in examples.PAGE + examples.PAIR for bad in check.bad]
@@ -133,10 +145,11 @@ def test_no_check_is_without_an_example() -> None:
 
 
 def test_front_matter_of_labs_is_read_from_their_comments() -> None:
-    lab = "".join(f"# {line}\n" for line in ["---", "title: A", "needs: [order]", "---"]) + "\n# %%\nx = 1\n"
-    assert page.parse(lab).meta == {"title": "A", "needs": ["order"]}
-    (fault,) = pages.front_matter(page.parse(lab), "en")
-    assert fault.message == "the front matter has no description"
+    lab = page.parse("# ---\n# title: A\n# needs: [order]\n# ---\n\n# %%\nx = 1\n")
+    assert lab.meta == {"title": "A", "needs": ["order"]}
+    assert [fault.message for fault in pages.front_matter(lab, "en")] == [
+        "the front matter has no description"
+    ]
 
 
 def test_chapters_and_labs_say_what_they_need() -> None:

@@ -7,6 +7,7 @@ import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import browsing
 import papercheck
@@ -16,7 +17,6 @@ from browsing import Browser, Visit
 from offline import archive as offline
 from offline import paper
 from pypdf import PdfReader, PdfWriter
-from pypdf.annotations import Link
 from pypdf.generic import DictionaryObject, NameObject, StreamObject, TextStringObject
 
 TITLES = {"en": "Positional Encoding", "zh": "位置编码"}
@@ -75,71 +75,6 @@ def test_pages(book: PdfReader, language: str, site: Path) -> None:
     assert 5 * chapters < len(book.pages) < 40 * chapters
 
 
-def test_each_check_finds_a_fault(book: PdfReader, language: str, site: Path) -> None:
-    wanted = papercheck.headings(site, language)
-    assert papercheck.bookmarks(book, wanted[:-1]) != []
-    assert papercheck.bookmarks(book, [wanted[1], wanted[0], *wanted[2:]]) != []
-    assert papercheck.lost(book, [0], ["no such words"]) == ["no such words"]
-    assert papercheck.form(book, "fr", "Livre") == [
-        f"the language is {language}",
-        f"the title is {TITLES[language]}",
-    ]
-
-
-def pdf(change: Callable[[PdfWriter], None]) -> PdfReader:
-    """A PDF of one page, with something done to it."""
-    writer = PdfWriter()
-    writer.add_blank_page(595, 842)
-    change(writer)
-    return reread(writer)
-
-
-def reread(writer: PdfWriter) -> PdfReader:
-    file = io.BytesIO()
-    writer.write(file)
-    return PdfReader(file)
-
-
-def with_font(writer: PdfWriter) -> None:
-    table = StreamObject()
-    table.set_data(b"1 beginbfchar\n<05> <2F12>\nendbfchar")
-    made = DictionaryObject(
-        {
-            NameObject("/Type"): NameObject("/Font"),
-            NameObject("/Subtype"): NameObject("/TrueType"),
-            NameObject("/BaseFont"): NameObject("/Times"),
-            NameObject("/ToUnicode"): writer._add_object(table),
-        }
-    )
-    fonts = DictionaryObject({NameObject("/F1"): writer._add_object(made)})
-    writer.pages[0][NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
-
-
-def with_link(**target: str) -> Callable[[PdfWriter], None]:
-    def add(writer: PdfWriter) -> None:
-        annotation = Link(rect=(0, 0, 9, 9), url=target.get("url", "https://example.org"))
-        if "dest" in target:
-            del annotation[NameObject("/A")]
-            annotation[NameObject("/Dest")] = TextStringObject(target["dest"])
-        writer.add_annotation(0, annotation)
-
-    return add
-
-
-def test_faults_of_a_pdf_are_found() -> None:
-    empty = pdf(lambda writer: None)
-    assert papercheck.blank(empty) == ["page 1 is blank"]
-    assert "no tags" in papercheck.form(empty, "en", "")
-    assert papercheck.links(empty) == ["no link stays in the book"]
-    assert "is no A4" in papercheck.form(pdf(lambda writer: writer.pages[0].scale_by(0.5)), "en", "")[0]
-    assert papercheck.unembedded(pdf(with_font)) == ["/Times"]
-    assert papercheck.radicals(pdf(with_font)) == ["⼒"]
-    assert "page 1: nothing at order.none" in papercheck.links(pdf(with_link(dest="order.none")))
-    assert "page 1: a link to file:///book/en/order.html" in papercheck.links(
-        pdf(with_link(url="file:///book/en/order.html"))
-    )
-
-
 def test_radicals_become_characters() -> None:
     table = (
         "2 beginbfchar\n<05> <2F12>\n<06> <2EC5>\nendbfchar\n1 beginbfrange\n<10> <12> <2EFF>\nendbfrange\n"
@@ -192,24 +127,67 @@ def small(site: Path, tmp_path: Path) -> Callable[[str], Path]:
     return written
 
 
-def test_everything_is_unfolded_and_links_lead_on(browser: Browser, small: Callable[[str], Path]) -> None:
-    book = PdfReader(io.BytesIO(paper.printed(browser, small(""), "en")))
-    assert [page.extract_text().count("About.") for page in book.pages[:1]] == [1]
+@pytest.fixture
+def printed(browser: Browser, small: Callable[[str], Path]) -> PdfReader:
+    return PdfReader(io.BytesIO(paper.printed(browser, small(""), "en")))
+
+
+WANTED = [(1, "One"), (2, "Up"), (1, "Two"), (2, "Below")]
+
+
+def test_everything_is_unfolded_and_links_lead_on(printed: PdfReader) -> None:
+    assert printed.pages[0].extract_text().count("About.") == 1
     words = ["QUESTION", "ANSWER", "TAB1", "TAB2", "FIRST", "SECOND", "CODE", "OUTPUT"]
-    assert papercheck.lost(book, [3], words) == []
-    wanted = [(1, "One"), (2, "Up"), (1, "Two"), (2, "Below")]
-    assert papercheck.bookmarks(book, wanted) == []
-    assert papercheck.unnumbered(book, wanted) == []
-    assert papercheck.unnumbered(book, [*wanted, (2, "More")]) == ["4 of 5 are there"]
-    shuffled = PdfWriter(book)
-    shuffled.insert_page(shuffled.pages[0], 1)
-    assert "page 5 is not given" in papercheck.unnumbered(reread(shuffled), wanted)
-    assert papercheck.links(book) == []
-    assert {str(note.get_object()["/Dest"]) for note in book.pages[3].annotations or []} == {
+    assert papercheck.lost(printed, [3], words) == []
+    assert papercheck.bookmarks(printed, WANTED) == []
+    assert papercheck.unnumbered(printed, WANTED) == []
+    assert papercheck.links(printed) == []
+    assert {str(note.get_object()["/Dest"]) for note in printed.pages[3].annotations or []} == {
         "/index.up",
         "/two.below",
     }
-    assert papercheck.form(book, "en", "A & B") == []
+    assert papercheck.form(printed, "en", "A & B") == []
+
+
+def test_faults_of_a_pdf_are_found(printed: PdfReader) -> None:
+    assert papercheck.bookmarks(printed, WANTED[:-1]) != []
+    assert papercheck.bookmarks(printed, [WANTED[1], WANTED[0], *WANTED[2:]]) != []
+    assert papercheck.unnumbered(printed, [*WANTED, (2, "More")]) == ["4 of 5 are there"]
+    assert papercheck.lost(printed, [0], ["no such words"]) == ["no such words"]
+    assert papercheck.form(printed, "fr", "Livre") == ["the language is en", "the title is A & B"]
+    writer = PdfWriter(printed)
+    one, two = (note.get_object() for note in writer.pages[3].annotations or [])
+    one[NameObject("/Dest")] = TextStringObject("order.none")
+    del two[NameObject("/Dest")]
+    two[NameObject("/A")] = DictionaryObject({NameObject("/URI"): TextStringObject("file:///order.html")})
+    table = StreamObject()
+    table.set_data(b"1 beginbfchar\n<05> <2F12>\nendbfchar")
+    own: Any = {"/Type": "/Font", "/Subtype": "/TrueType", "/BaseFont": "/Times"}
+    font = DictionaryObject({NameObject(key): NameObject(value) for key, value in own.items()})
+    font[NameObject("/ToUnicode")] = writer._add_object(table)
+    fonts: Any = writer.pages[3]["/Resources"]
+    fonts["/Font"][NameObject("/F99")] = writer._add_object(font)
+    writer.pages[3].scale_by(0.5)
+    del writer.root_object["/StructTreeRoot"]
+    writer.add_blank_page(595, 842)
+    writer.insert_page(writer.pages[0], 1)
+    bad = reread(writer)
+    assert papercheck.links(bad) == ["page 5: nothing at order.none", "page 5: a link to file:///order.html"]
+    assert papercheck.unembedded(bad) == ["/Times"]
+    assert papercheck.radicals(bad) == ["⼒"]
+    assert papercheck.blank(bad) == ["page 6 is blank"]
+    size, *rest = papercheck.form(bad, "en", "A & B")
+    assert "is no A4" in size
+    assert rest == ["no tags"]
+    assert "page 5 is not given" in papercheck.unnumbered(bad, WANTED)
+    writer.remove_annotations(None)
+    assert papercheck.links(reread(writer)) == ["no link stays in the book"]
+
+
+def reread(writer: PdfWriter) -> PdfReader:
+    file = io.BytesIO()
+    writer.write(file)
+    return PdfReader(file)
 
 
 def test_code_is_wrapped_and_never_cut(browser: Browser, small: Callable[[str], Path]) -> None:

@@ -1,7 +1,8 @@
 """A reader's browser: what it fetches, shows and hears of a page, and what is wrong with that.
 
-`visit` loads a page once, as a first-time reader on a phone would, and measures everything; each function in
-CHECKS takes what was measured and gives a list of faults. `visits` does so for many pages, two at a time.
+`visit` loads a page once, as a first-time reader on a phone would, and measures everything; each check of VISIT
+takes what was measured and gives a list of faults. `visits` does so for many pages, two at a time. A check's
+examples are parts of one bad page (`BAD`), and are found in one visit.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import missing
+from examples import Checks
 from offline.archive import chromium
 from playwright.sync_api import Browser, Page, Response, sync_playwright
-
-__all__ = ["CHECKS", "NONE", "Browser", "Quiet", "Visit", "chromium", "launched", "served", "visit", "visits"]
 
 NONE = "no browser: `apt-get install chromium fonts-noto-cjk`, or any Chrome or Chromium on the PATH"
 FLAGS = (
@@ -46,22 +47,26 @@ LABEL = 11  # px
 
 
 @contextlib.contextmanager
-def launched(path: str) -> Iterator[Browser]:
+def launched() -> Iterator[Browser]:
+    """A browser of the machine's; without one the tests are skipped."""
+    path = chromium()
+    if path is None:
+        missing.skip_or_fail("browser", NONE)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        browser = playwright.chromium.launch(executable_path=str(path), args=list(FLAGS))
         yield browser
         browser.close()
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
+class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:
         pass
 
 
 @contextlib.contextmanager
-def served(folder: Path, kind: type[Quiet] = Quiet) -> Iterator[str]:
+def served(folder: Path) -> Iterator[str]:
     """The address at which `folder` is served, with a slash at its end."""
-    handler = functools.partial(kind, directory=str(folder))
+    handler = functools.partial(_Quiet, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -292,35 +297,49 @@ def visit(browser: Browser, url: str) -> Visit:
     return result
 
 
-def visits(path: str, urls: Sequence[str], hands: int = HANDS) -> dict[str, Visit]:
+def visits(urls: Sequence[str]) -> list[Visit]:
     """A visit to each address, by several browsers at a time."""
+    left = iter(enumerate(urls))
+    found: dict[int, Visit] = {}
 
-    def part(some: Sequence[str]) -> list[Visit]:
-        with launched(path) as browser:
-            return [visit(browser, url) for url in some]
+    def some() -> None:
+        with launched() as browser:
+            for number, url in left:
+                found[number] = visit(browser, url)
 
-    with ThreadPoolExecutor(hands) as pool:
-        found = {
-            page.url: page for some in pool.map(part, [urls[k::hands] for k in range(hands)]) for page in some
-        }
-    return {url: found[url] for url in urls}
+    with ThreadPoolExecutor(HANDS) as pool:
+        for hand in [pool.submit(some) for _ in range(HANDS)]:
+            hand.result()
+    return [found[number] for number in range(len(urls))]
 
 
 # --- Judging ------------------------------------------------------------------------------------------------
 
+VISIT = Checks()  # of a Visit: a part of the bad page, and what is said of the page
 
+
+@VISIT(('<img alt="" src="http://elsewhere.invalid/a.png">', "http://elsewhere.invalid/a.png"))
 def nothing_from_elsewhere(page: Visit) -> list[str]:
     return page.elsewhere
 
 
+@VISIT(('<img alt="" src="missing.png">', "missing.png"))
 def nothing_missing(page: Visit) -> list[str]:
     return page.failed
 
 
+@VISIT(
+    ("<script>console.error('no')</script>", "no"),
+    ("<script>nothing.there()</script>", "nothing is not defined"),
+)
 def no_complaint(page: Visit) -> list[str]:
     return page.console
 
 
+@VISIT(
+    ("<!--" + "".join(f"{n * 7919 % 65521:x}" for n in range(120_000)) + "-->", "the page has"),
+    ("", "a first visit has"),
+)
 def light(page: Visit) -> list[str]:
     found = [f"the page has {page.html} bytes"] if page.html > HTML else []
     if page.weight > FIRST_VISIT:
@@ -329,35 +348,49 @@ def light(page: Visit) -> list[str]:
     return found
 
 
+@VISIT(
+    (
+        "<script>setTimeout(() => document.querySelector('h1').style.marginTop = '300px', 50)</script>",
+        "shifts by",
+    )
+)
 def steady(page: Visit) -> list[str]:
     return [f"the layout shifts by {page.shift:.3f}"] if page.shift > SHIFT else []
 
 
+@VISIT((f"<div hidden>{'<b></b>' * NODES}</div>", "nodes"))
 def not_too_many_nodes(page: Visit) -> list[str]:
     return [f"{page.nodes} nodes"] if page.nodes > NODES else []
 
 
+@VISIT(('<p style="width:330px">Text.</p>', "width:330px"))
 def fits_a_narrow_screen(page: Visit) -> list[str]:
     return page.wide
 
 
+@VISIT(
+    ('<figure><svg viewBox="0 0 800 99" width="100%" role="img"><text>a</text></svg></figure>', "a label has")
+)
 def labels_can_be_read(page: Visit) -> list[str]:
     smallest = min(page.labels, default=LABEL)
     return [f"a label has {smallest:.1f} px"] if smallest < LABEL - 0.05 else []
 
 
+DARK = "<style>@media (prefers-color-scheme: dark) and (width > 1000px) { .dark { color: #ddd } }</style>"
+
+
+@VISIT(
+    ('<p style="color:#aaa">Text.</p>', "light, 390 px: color-contrast (1)"),
+    ('<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">', "light, 390 px: image-alt"),
+    (f'{DARK}<p class="dark">Text.</p>', "dark, 1280 px: color-contrast (2)"),
+    ("<table><tr><th></th><td>x</td></tr></table>", "empty-table-header"),
+)
 def accessible(page: Visit) -> list[str]:
     return page.axe
 
 
-CHECKS = (
-    nothing_from_elsewhere,
-    nothing_missing,
-    no_complaint,
-    light,
-    steady,
-    not_too_many_nodes,
-    fits_a_narrow_screen,
-    labels_can_be_read,
-    accessible,
-)
+# The text lets the layout shift; parts that do not fit the narrow screen come before what is hidden.
+BAD = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>T</title>
+<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,"></head>
+<body style="font-size:16px"><main><h1>T</h1><p>{"Text. " * 200}</p>
+{"".join(part for _, part, _ in VISIT.bad)}</main></body></html>"""

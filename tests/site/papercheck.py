@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import sitecheck
-from book import page as pages
 from bs4 import BeautifulSoup, Tag
 from pypdf import PdfReader
-from sitebuild import ROOT
 
 A4 = (595, 842)  # points
 SERVED_ONLY = re.compile(r"(^|/)(404\.html|llms\.txt|sitemap\.xml(\.gz)?|search_index\.json)$|\.map$")
@@ -22,8 +20,7 @@ Bookmark = tuple[int, str]
 
 def headings(site: Path, book: str) -> list[Bookmark]:
     """Chapters and their sections, level and text, in the order of the book's contents."""
-    names = pages.contents(ROOT / "docs" / "sites" / book / "mkdocs.yml")
-    return [heading for name in names for heading in of_page((site / book / name).with_suffix(".html"))]
+    return [heading for name in sitecheck.contents(book) for heading in of_page(site / book / f"{name}.html")]
 
 
 def of_page(path: Path) -> Iterator[Bookmark]:
@@ -149,4 +146,7 @@ def unpacked(folder: Path) -> list[str]:
     faults = [f"{name} is for a server" for name in names if SERVED_ONLY.search(name)]
     wanted = ["index.html", *(f"{book}/{name}" for book in sitecheck.BOOKS
                               for name in ("index.html", "search/search_index.js"))]  # fmt: skip
-    return faults + [f"no {name}" for name in wanted if name not in names] + sitecheck.links(folder)
+    faults += [f"no {name}" for name in wanted if name not in names]
+    return faults + [
+        f"{page}: {fault}" for page in sitecheck.all_pages(folder) for fault in sitecheck.links(page)
+    ]

@@ -1,4 +1,7 @@
-"""What a reader does with the book in a browser: each function does it and gives a list of faults."""
+"""What a reader does with the book in a browser; each deed gives a list of faults.
+
+A deed is done at an address: of the site as it is served, or as it lies on a disk.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +11,19 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import browsing
-from book import page as pages
+from book.cache import ROOT
+from examples import Checks
 from playwright.sync_api import Error, Page
 from playwright.sync_api import TimeoutError as Late
-from sitebuild import ROOT
+from sitecheck import BOOKS, END, ORDER, contents, read
 
-WAIT = 15_000  # ms; where something is to be missed a test says less
+WAIT = 15_000  # ms that a slow machine may need; where something is to be missed a test says less
+SERVED, FROM_DISK = Checks(), Checks()  # what a reader does, and a file of the site with something else in it
+LAB = "labs/waveforms.html"
 
 
 def opened(page: Page, url: str) -> browsing.Visit:
@@ -34,12 +40,53 @@ def complaints(visit: browsing.Visit) -> list[str]:
 
 # --- Search -------------------------------------------------------------------------------------------------
 
+# What the first result is about; besides these, each page is found first by the words in its `tags`.
+WORDS: dict[str, dict[str, set[str]]] = {
+    "en": {
+        "padding": {"masks"},
+        "positional": {"index", "sinusoidal"},
+        "rotary": {"rotary"},
+        "ALiBi": {"alibi"},
+        "equivariant": {"order"},
+        "softmax": {"order", "masks"},
+        "encoding": {"index", "sinusoidal"},
+        "causal mask": {"masks"},
+        "learned embedding": {"learned"},
+        "RoPE": {"rotary"},
+    },
+    "zh": {
+        "旋转": {"rotary"},
+        "编码": {"index", "sinusoidal"},
+        "位置编码": {"index", "sinusoidal"},
+        "因果掩码": {"masks"},
+        "填充": {"masks"},
+        "softmax": {"order", "masks"},
+        "RoPE": {"rotary"},
+        "rotary": {"rotary"},
+        "ALiBi": {"alibi"},
+        "正弦位置编码": {"sinusoidal"},
+        "旋转位置编码": {"rotary"},
+        "可学习的位置嵌入": {"learned"},
+        "相对位置偏置": {"relative"},
+        "置换等变": {"order"},
+        "旋": {"rotary"},
+    },
+}
+
+
+def tags(book: str) -> Iterator[tuple[str, str]]:
+    """The words by which the pages of a book say that they are looked up, and the page."""
+    for name in contents(book):
+        if not name.startswith("labs/"):
+            yield from ((tag, name) for tag in read(ROOT / "docs" / book / f"{name}.md").meta.get("tags", []))
+
+
 _FOUND = ".md-search-result__item > a.md-search-result__link"
 _OLD = "for (const item of document.querySelectorAll('.md-search-result__item')) item.dataset.old = ''"
 _NEW = "document.querySelector('.md-search-result__item:not([data-old])')"
 
 
-def found(page: Page, word: str, typed: bool, wait: int = WAIT) -> list[str]:
+def found(page: Page, word: str, typed: bool) -> list[str]:
     """Where the results lead, the first one first; [] where none come."""
     field = page.locator(".md-search__input")
     if typed:
@@ -52,65 +99,109 @@ def found(page: Page, word: str, typed: bool, wait: int = WAIT) -> list[str]:
     else:
         field.fill(word)
     try:
-        page.wait_for_function(_NEW, timeout=wait)
+        page.wait_for_function(_NEW, timeout=WAIT)
     except Late:
         return []
     return [str(url) for url in page.locator(_FOUND).evaluate_all("links => links.map(link => link.href)")]
 
 
-def search(
-    page: Page, book: str, words: Mapping[str, set[str]], typed: str = "", wait: int = WAIT
-) -> list[str]:
+INDEX = "zh/search/search_index.json"
+
+
+def search(page: Page, root: str, book: str) -> Iterator[str]:
     """Words that do not find one of their pages first, or find something outside the book.
 
-    `typed` is the word that is entered key by key and not at once, as from the clipboard.
+    One word is entered key by key and not at once, as from the clipboard.
     """
-    visit = opened(page, f"{book}index.html")
+    root = f"{root}{book}/"
+    visit = opened(page, f"{root}index.html")
     page.keyboard.press("/")
-    faults = []
-    for word, wanted in words.items():
-        urls = found(page, word, word == typed, wait)
-        outside = [url for url in urls if not url.startswith(book)]
-        first = urls[0].removeprefix(book).partition(".html")[0] if urls else "nothing"
-        faults += [f"{word} leads out of the book, to {url}" for url in outside]
-        faults += [f"{word} finds {first} first"] if first not in wanted else []
-    return faults + complaints(visit)
+    for turn, (word, wanted) in enumerate((WORDS[book] | {tag: {name} for tag, name in tags(book)}).items()):
+        urls = found(page, word, typed=turn == 5)
+        yield from (f"{word} leads out of the book, to {url}" for url in urls if not url.startswith(root))
+        first = urls[0].removeprefix(root).partition(".html")[0] if urls else "nothing"
+        yield from [f"{word} finds {first} first"] * (first not in wanted)
+    yield from complaints(visit)
 
 
-# --- Language and palette -----------------------------------------------------------------------------------
+@SERVED(
+    (INDEX, '"tags":[', '"gone":[', " finds "),
+    (INDEX, '"location":"rotary.html', '"location":"../en/rotary.html', "leads out of the book"),
+    (INDEX, '"docs":[', '"docs":[],"gone":[', "finds nothing first"),
+    ("zh/book.js", '"input"', '"nothing"', "finds nothing first"),
+    ("assets/javascripts/workers/search.*.min.js", "segmented(s,", "(s => ['旋'])(s,", "finds rotary first"),
+)
+@FROM_DISK(("zh/book.js", "scope.document.body.append(script)", "", "finds nothing first"))
+def search_in_chinese(page: Page, root: str) -> Iterator[str]:
+    yield from search(page, root, "zh")
 
 
-def switch(page: Page, root: str, name: str) -> list[str]:
-    """Where the language switch of en/`name` does not lead to zh/`name` and back."""
-    visit = opened(page, f"{root}en/{name}")
-    faults = []
+@SERVED((INDEX.replace("zh", "en"), '"tags":[', '"gone":[', " finds "))
+@FROM_DISK(("en/search/search_index.js", '"tags":[', '"gone":[', " finds "))
+def search_in_english(page: Page, root: str) -> Iterator[str]:
+    yield from search(page, root, "en")
+
+
+# --- Language, palette, where a page opens ------------------------------------------------------------------
+
+
+@SERVED(
+    (f"en/{LAB}", f'href="../../zh/{LAB}"', 'href="../../zh/labs/masks.html"', "中文 leads to"),
+    (f"zh/{LAB}", f'href="../../en/{LAB}"', 'href="../../index.html"', "English leads to"),
+)
+def switch(page: Page, root: str) -> Iterator[str]:
+    """The language switch leads to the same page of the other book, and back."""
+    visit = opened(page, f"{root}en/{LAB}")
     for label, book in (("中文", "zh"), ("English", "en")):
         page.get_by_role("link", name=label, exact=True).click()
         page.wait_for_load_state()
         language = page.locator("html").get_attribute("lang")
-        if (page.url, language) != (f"{root}{book}/{name}", book):
-            faults.append(f"{label} leads to {page.url}, lang={language}")
-            break
-    return faults + complaints(visit)
+        if (page.url, language) != (f"{root}{book}/{LAB}", book):
+            yield f"{label} leads to {page.url}, lang={language}"
+            return
+    yield from complaints(visit)
 
 
-def palette(page: Page, root: str, name: str, other: str) -> list[str]:
+@SERVED(
+    (ORDER, 'data-md-color-scheme="slate"', 'data-md-color-scheme="default"', "not slate"),
+    ("en/naive.html", "<head>", "<head><script>localStorage.clear()</script>", "another page is default"),
+)
+def palette(page: Page, root: str) -> Iterator[str]:
     """From the palette of the system to light, to dark, which another page remembers, and back."""
-    page.emulate_media(color_scheme="light")
-    visit = opened(page, f"{root}{name}")
+    visit = opened(page, f"{root}{ORDER}")
     scheme = "document.body.dataset.mdColorScheme"
-    faults = []
     for wanted in ("default", "slate", "default"):
         page.locator("header form[data-md-component=palette] label:visible").click()
         try:
-            page.wait_for_function(f"{scheme} === '{wanted}'", timeout=2000)
+            page.wait_for_function(f"{scheme} === '{wanted}'", timeout=WAIT)
         except Late:
-            faults.append(f"after a click {page.evaluate(scheme)}, not {wanted}")
+            yield f"after a click {page.evaluate(scheme)}, not {wanted}"
         if wanted == "slate":
-            page.goto(f"{root}{other}")
+            page.goto(f"{root}en/naive.html")
             if page.evaluate(scheme) != wanted:
-                faults.append(f"another page is {page.evaluate(scheme)}")
-    return faults + complaints(visit)
+                yield f"another page is {page.evaluate(scheme)}"
+                return
+    yield from complaints(visit)
+
+
+@SERVED(
+    ("zh/shift.html", "</head>", "<style>h2 { scroll-margin: -99px !important }</style></head>", "390 px: #")
+)
+def anchors(page: Page, root: str) -> Iterator[str]:
+    """An address with an anchor leads to its heading, below the header, also when the page has just been opened."""
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(f"{root}zh/shift.html")
+        ids = page.evaluate("[...document.querySelectorAll('article h2')].map((heading) => heading.id)")
+        for name in (ids[-2], ids[2]):
+            page.goto(f"{root}zh/index.html")
+            page.goto(f"{root}zh/shift.html#{name}")
+            top = f"document.getElementById('{name}').getBoundingClientRect().top"
+            try:
+                page.wait_for_function(f"{top} > 0 && {top} < 100", timeout=WAIT)
+            except Late:
+                yield f"{width} px: #{name} is at {page.evaluate(top)}"
+                return
 
 
 # --- Keyboard -----------------------------------------------------------------------------------------------
@@ -124,46 +215,47 @@ def _focus(page: Page) -> str:
     return str(page.evaluate(script))
 
 
-def _tab_to(page: Page, what: str) -> bool:
-    """Press the tab key until `what` has the focus."""
-    for _ in range(10):
-        page.keyboard.press("Tab")
-        if what in _focus(page):
-            return True
-    return False
-
-
-def by_keyboard(page: Page, url: str) -> list[str]:
+@SERVED(
+    ("zh/book.js", "label.replaceWith(button)", "", "__drawer cannot be reached"),
+    ("zh/book.js", "() => box.click()", "() => {}", "__drawer does not open"),
+    ("zh/book.js", "fromDisk = ", "fromDisk = console.error('a complaint') || ", "a complaint"),
+)
+def by_keyboard(page: Page, root: str) -> Iterator[str]:
     """What cannot be opened, searched and followed by keyboard on a phone, or is not accessible then."""
-    visit = opened(page, url)
+    visit = opened(page, f"{root}zh/order.html")
     browsing.resized(page, browsing.PHONE)
     page.evaluate(browsing.MEASURE)  # what the browser has not laid out yet cannot be focused yet
-    faults = []
     drawer, field = page.locator(".md-sidebar--primary"), page.locator(".md-search__input")
     for box, shown in (("__drawer", drawer), ("__search", field)):
         if shown.is_visible():
-            faults.append(f"{box} is open from the start")
-        if not _tab_to(page, f"for={box}"):
-            return [*faults, f"{box} cannot be reached"]
+            yield f"{box} is open from the start"
+        for _ in range(10):
+            page.keyboard.press("Tab")
+            if f"for={box}" in _focus(page):
+                break
+        else:
+            yield f"{box} cannot be reached"
+            return
         page.keyboard.press("Space")
         try:
-            shown.wait_for(state="visible", timeout=3000)
+            shown.wait_for(state="visible", timeout=WAIT)
         except Late:
-            return [*faults, f"{box} does not open"]
+            yield f"{box} does not open"
+            return
         if box == "__drawer":
-            faults += browsing.axe(page)
+            yield from browsing.axe(page)
             page.keyboard.press("Space")
-            shown.wait_for(state="hidden", timeout=3000)
+            shown.wait_for(state="hidden", timeout=WAIT)
     page.keyboard.type("softmax")
     page.locator(_FOUND).first.wait_for()
-    faults += browsing.axe(page)
+    yield from browsing.axe(page)
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     try:
-        page.wait_for_url("**html?h=*", timeout=3000)
+        page.wait_for_url("**html?h=*", timeout=WAIT)
     except Late:
-        faults.append("a result is not followed")
-    return faults + complaints(visit)
+        yield "a result is not followed"
+    yield from complaints(visit)
 
 
 _STOP = """() => {
@@ -174,103 +266,101 @@ _STOP = """() => {
   const inside = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
   return [own || node.matches("input[type=text]"), inside, node.outerHTML.slice(0, 80)];
 }"""
+UNMARKED = "<style>:focus { outline: none !important; box-shadow: none !important }</style>"
+ASIDE = "<style>article a { position: fixed; left: -99px; width: 9px }</style>"
 
 
-def tab_stops(page: Page, url: str, stops: int = 40) -> list[str]:
+@SERVED(
+    (ORDER, "</head>", UNMARKED, "not marked"),
+    (ORDER, "</head>", ASIDE, "out of sight"),
+    (
+        ORDER,
+        "</head>",
+        "<style>.md-skip { display: none }</style>",
+        "the first stop does not lead to the text",
+    ),
+)
+def tab_stops(page: Page, root: str) -> Iterator[str]:
     """From the top of a page: the first stop leads to the text, and no stop is out of sight or unmarked."""
-    visit = opened(page, url)
+    visit = opened(page, f"{root}{ORDER}")
     page.keyboard.press("Tab")
     if "md-skip" not in _focus(page):
-        return ["the first stop does not lead to the text"]
+        yield "the first stop does not lead to the text"
+        return
     page.keyboard.press("Enter")
-    faults = []
-    for _ in range(stops):
+    for _ in range(40):
         page.keyboard.press("Tab")
         marked, inside, node = page.evaluate(_STOP)
-        faults += [f"not marked: {node}"] if not marked else []
-        faults += [f"out of sight: {node}"] if not inside else []
-    return faults + complaints(visit)
+        yield from [f"not marked: {node}"] * (not marked) + [f"out of sight: {node}"] * (not inside)
+    yield from complaints(visit)
 
 
 # --- Copying ------------------------------------------------------------------------------------------------
 
 
-def pasted(page: Page) -> str:
+def _pasted(page: Page) -> str:
     return str(page.evaluate("navigator.clipboard.readText()"))
 
 
-def copied(page: Page, which: int) -> str:
-    """What the button of a Python block puts into the clipboard."""
-    page.locator(".language-python [data-clipboard-target]").nth(which).click()
-    return pasted(page)
+@SERVED(("zh/book.js", 'if (!blocks[at].closest(".continued")) break;', "break;", "NameError"))
+def code(page: Page, root: str) -> Iterator[str]:
+    """What a button copies runs in an empty interpreter: the first block of a chapter, the last cell of a lab."""
+    for name, which, least in ((f"zh/{LAB}", -1, 3000), (ORDER, 0, 100)):
+        visit = opened(page, f"{root}{name}")
+        page.locator(".language-python [data-clipboard-target]").nth(which).click()
+        text = _pasted(page)
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-"],
+            input=text,
+            cwd=ROOT,
+            env=os.environ | {"MPLBACKEND": "agg"},
+            text=True,
+            capture_output=True,
+            check=False,
+        )
+        yield from done.stderr.strip().splitlines()[-1:] if done.returncode else []
+        yield from [f"only {text}"] * (len(text) < least) + complaints(visit)
 
 
-def programs(page: pages.Page) -> list[str]:
-    """For each block of a page the program that it ends: the block and what it continues."""
-    return [
-        "\n".join(part.code for part in unit.parts[: number + 1])
-        for unit in page.blocks
-        for number in range(len(unit.parts))
-    ]
-
-
-def wrongly_copied(wanted: Sequence[str], copied: Sequence[str | None]) -> list[str]:
-    """Blocks whose button gives something else.
-
-    Empty lines aside: pytest-codeblocks drops those of a block that is indented.
-    """
-
-    def full(code: str | None) -> str:
-        return "".join(line for line in (code or "").splitlines(keepends=True) if line.strip())
-
-    if len(copied) != len(wanted):
-        return [f"{len(copied)} blocks on the page, {len(wanted)} in its source"]
-    return [code for code, text in zip(wanted, copied, strict=True) if full(code) != full(text)]
-
-
-def runs(code: str) -> list[str]:
-    """What goes wrong when the code is pasted into an empty interpreter."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-"],
-        input=code,
-        cwd=ROOT,
-        env=os.environ | {"MPLBACKEND": "agg"},
-        text=True,
-        capture_output=True,
-    )
-    return [done.stderr.strip().splitlines()[-1]] if done.returncode else []
-
-
-def commands(page: Page, url: str) -> list[str]:
+@SERVED(
+    ("en/book.js", "silent.remove()", "silent", "copied: $ "),
+    ("en/index.html", "language-console", "console", "no command is copied"),
+)
+def commands(page: Page, root: str) -> Iterator[str]:
     """Commands that are copied with their prompt, or not at all."""
-    visit = opened(page, url)
-    faults = []
-    for button in page.locator(".language-console [data-clipboard-target]").all():
+    visit = opened(page, f"{root}en/index.html")
+    buttons = page.locator(".language-console [data-clipboard-target]").all()
+    yield from [] if buttons else ["no command is copied"]
+    for button in buttons:
         button.click()
-        text = pasted(page)
-        faults += [text] if not text.strip() or re.search(r"(?m)^\s*[$>]", text) else []
-    return faults + complaints(visit)
+        if not re.match(r"(pip|python3|git) ", text := _pasted(page)) or re.search(r"(?m)^\s*[$>]", text):
+            yield f"copied: {text}"
+    yield from complaints(visit)
 
 
-def formulas(page: Page, url: str) -> list[str]:
+@SERVED(
+    ("zh/book.js", "event.preventDefault()", "box", "not $$"),
+    ("zh/book.js", "event.preventDefault()", "box", "without $"),
+    ("zh/book.js", "box.remove()", "box", "something is left behind"),
+)
+def formulas(page: Page, root: str) -> Iterator[str]:
     """Formulas, on a line of their own and within a line, that are not copied as TeX."""
-    visit = opened(page, url)
-    faults = []
+    visit = opened(page, f"{root}zh/sinusoidal.html")
     formula = page.locator(".formula math").first
     tex = formula.locator("annotation").text_content()
     formula.evaluate("node => getSelection().selectAllChildren(node.querySelector('mrow, mtable, mi'))")
     page.keyboard.press("Control+c")
-    if pasted(page) != f"$${tex}$$":
-        faults.append(f"copied: {pasted(page)}, not $${tex}$$")
+    if (pasted := _pasted(page)) != f"$${tex}$$":
+        yield f"copied: {pasted}, not $${tex}$$"
     text = page.locator("article p:has(math)").first
     text.evaluate("node => getSelection().selectAllChildren(node)")
     page.keyboard.press("Control+c")
     inline = f"${text.locator('annotation').first.text_content()}$"
-    if inline not in pasted(page):
-        faults.append(f"copied: {pasted(page)}, without {inline}")
+    if inline not in (pasted := _pasted(page)):
+        yield f"copied: {pasted}, without {inline}"
     if page.locator("body > div[style*=fixed]").count():
-        faults.append("something is left behind")
-    return faults + complaints(visit)
+        yield "something is left behind"
+    yield from complaints(visit)
 
 
 # --- On paper -----------------------------------------------------------------------------------------------
@@ -293,52 +383,82 @@ _PAPER = """() => {
 }"""
 
 
-def printed(page: Page, url: str) -> list[str]:
+WRAPPED = "white-space: pre-wrap;\n  }\n\n  .md-typeset pre > span"
+
+
+@SERVED(
+    ("en/book.css", ".book-more,", "", ".book-more is shown"),
+    ("en/book.css", "--md-typeset-color: #000", "--md-typeset-color: #00f", "the text is rgb(0, 0, 255)"),
+    ("en/book.css", WRAPPED, WRAPPED.replace("-wrap", ""), "are cut off"),
+)
+def printed(page: Page, root: str) -> Iterator[str]:
     """What does not belong on paper, for somebody who reads in the dark palette."""
     page.emulate_media(color_scheme="dark")
-    visit = opened(page, url)
-    page.emulate_media(color_scheme="dark", media="print")
-    page.set_viewport_size({"width": 680, "height": 960})
-    return [*page.evaluate(_PAPER), *complaints(visit)]
+    for name in ("en/masks.html", f"zh/{LAB}"):
+        visit = opened(page, f"{root}{name}")
+        page.emulate_media(color_scheme="dark", media="print")
+        page.set_viewport_size({"width": 680, "height": 960})
+        yield from [*page.evaluate(_PAPER), *complaints(visit)]
+        page.emulate_media(color_scheme="dark", media="screen")
 
 
 # --- Downloads and pages from disk --------------------------------------------------------------------------
 
+DOWNLOADS = {
+    "zh/order.html": {"order.py"},
+    **{f"{book}/{LAB}": {"waveforms.py", "waveforms.ipynb"} for book in BOOKS},
+}
 
-def downloads(page: Page, url: str) -> list[str]:
+
+@SERVED(
+    ("en/labs/waveforms.ipynb", "", "", "waveforms.ipynb does not come"),
+    ("en/labs/waveforms.ipynb", "{", "<p>No such page", "waveforms.ipynb: JSONDecodeError"),
+    ("en/labs/waveforms.ipynb", '"markdown"', '"raw"', "waveforms.ipynb has only"),
+    ("zh/order.py", "import", "import =", "order.py: SyntaxError"),
+    ("zh/order.html", " download", " ", "zh/order.html offers set()"),
+)
+def downloads(page: Page, root: str) -> Iterator[str]:
     """Downloads of a page that do not come, come under another name, or cannot be read."""
-    opened(page, url)
-    faults = []
-    for link in page.locator("a[download]").all():
-        name = str(link.get_attribute("href"))
-        try:
-            with page.expect_download(timeout=3000) as waiting:
-                link.click()
-            file, given = waiting.value.path(), waiting.value.suggested_filename
-        except Error:
-            faults.append(f"{name} does not come")
-            continue
-        if given != name:
-            faults.append(f"{name} is called {given}")
-        text = Path(file).read_text(encoding="utf-8")
-        try:
-            if name.endswith(".ipynb"):
-                kinds = {cell["cell_type"] for cell in json.loads(text)["cells"]}
-                faults += [] if {"code", "markdown"} <= kinds else [f"{name} has only {kinds}"]
-            else:
-                faults += [] if ast.parse(text).body else [f"{name} is empty"]
-        except (KeyError, SyntaxError, ValueError) as error:
-            faults.append(f"{name}: {error!r}")
-    return faults
+    for where, wanted in DOWNLOADS.items():
+        opened(page, f"{root}{where}")
+        links = {str(link.get_attribute("href")): link for link in page.locator("a[download]").all()}
+        yield from [f"{where} offers {set(links)}, not {wanted}"] * (set(links) != wanted)
+        for name, link in links.items():
+            try:
+                with page.expect_download(timeout=WAIT) as waiting:
+                    link.click()
+                file, given = waiting.value.path(), waiting.value.suggested_filename
+            except Error:
+                yield f"{name} does not come"
+                continue
+            yield from [f"{name} is called {given}"] * (given != name)
+            text = Path(file).read_text(encoding="utf-8")
+            try:
+                if name.endswith(".ipynb"):
+                    kinds = {cell["cell_type"] for cell in json.loads(text)["cells"]}
+                    yield from [] if {"code", "markdown"} <= kinds else [f"{name} has only {kinds}"]
+                else:
+                    yield from [] if ast.parse(text).body else [f"{name} is empty"]
+            except (KeyError, SyntaxError, ValueError) as error:
+                yield f"{name}: {error!r}"
 
 
-def from_disk(page: Page, file: Path, query: str = "") -> list[str]:
+CHAPTER = "en/sinusoidal.html"
+
+
+@FROM_DISK(
+    (CHAPTER, END, "<script>fetch('x.json').catch(() => {})</script>", "x.json"),
+    (CHAPTER, END, '<script type="module" src="book.js"></script>', "book.js"),
+    (CHAPTER, END, '<link rel="stylesheet" href="/book.css">', "book.css"),
+    ("en/stix-two-math.woff2", "", "", "formulas have no font"),
+)
+def from_disk(page: Page, root: str) -> Iterator[str]:
     """What a page lacks when its file is opened."""
-    visit = opened(page, file.as_uri() + query)
-    page.wait_for_load_state("networkidle")
-    faults = complaints(visit)
-    if page.locator("math").count() and not page.evaluate(
-        "document.fonts.check('16px \"STIX Two Math\"', '√')"
-    ):
-        faults.append("formulas have no font")
-    return faults
+    for name in ("index.html?stay", CHAPTER, f"zh/{LAB}"):
+        visit = opened(page, f"{root}{name}")
+        page.wait_for_load_state("networkidle")
+        yield from complaints(visit)
+        if page.locator("math").count() and not page.evaluate(
+            "document.fonts.check('16px \"STIX Two Math\"', '√')"
+        ):
+            yield "formulas have no font"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import filecmp
 import os
 import re
 import subprocess
 import sys
 import time
 from pathlib import Path
-
-ROOT = Path(__file__).parents[2]
 
 
 def build(root: Path, site: Path, **environment: str) -> tuple[int, str, float]:
@@ -25,3 +24,14 @@ def build(root: Path, site: Path, **environment: str) -> tuple[int, str, float]:
     )
     said = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout + done.stderr)
     return done.returncode, said, time.perf_counter() - start
+
+
+def different(one: Path, other: Path) -> list[str]:
+    """Files that are not the same byte for byte; gzip writes the time of packing into sitemap.xml.gz."""
+    names = [
+        {path.relative_to(site).as_posix() for path in site.rglob("*") if path.is_file()}
+        for site in (one, other)
+    ]
+    found = sorted(names[0] ^ names[1])
+    _, wrong, errors = filecmp.cmpfiles(one, other, sorted(names[0] & names[1]), shallow=False)
+    return [file for file in (*found, *wrong, *errors) if not file.endswith(".xml.gz")]

@@ -2,11 +2,12 @@
 
 page        the one reader: front matter, navigation, headings, blocks, formulas, links
 unread      what looks like Python and is not run
-run         runs one block; blocks: those of a book, from the cache (cache) or in fresh interpreters
+run         runs one block                           outputs      holds what it did against its page
+blocks      those of a book, from the cache (cache) or in a fresh interpreter; reach: what they depend on
 labs        notebooks as pages                      blocktests   blocks under pytest
 figures     drawings as inline SVG                  formulas     TeX as MathML, and its font
 setting     what becomes of the Markdown and the HTML of a page
-chinese     line breaks and emphasis in Chinese     search       what a search finds first
+chinese     line breaks, emphasis, words            search       what a search finds first
 twins       the page in the other language          way          where a page stands in its book
 patches     what is changed in Material             state        what is known of a book from step to step
 exports     a page as a script and as Markdown, contents for models

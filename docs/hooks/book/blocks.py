@@ -21,16 +21,13 @@ import logging
 import re
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
-from . import cache, figures, reach, unread
+from . import cache, figures, outputs, reach, unread
 from . import page as pages
 from . import run as runner
-
-if TYPE_CHECKING:
-    from .state import Book
+from .state import Book, Prepared
 
 log = logging.getLogger("mkdocs.plugins.posenc")
 
@@ -68,12 +65,11 @@ class Runs:
         code = "".join(parts)
         own, wide = self.sources.digest(code), self.sources.digest_of_all
         written = [repr(parts)]
-        with contextlib.suppress(SyntaxError):
-            tree = ast.parse(code)
-            if not re.search(r"\b(inspect|traceback|linecache)\b", code):  # it may look at its own comments
-                ends = itertools.accumulate(part.count("\n") for part in parts)
-                cuts = [sum(statement.lineno <= end for statement in tree.body) for end in ends]
-                written = [repr(cuts), ast.dump(tree)]
+        looks_at_itself = re.search(r"\b(inspect|traceback|linecache)\b", code)  # at its comments, too
+        if not looks_at_itself and (tree := reach.parsed(code)):
+            ends = itertools.accumulate(part.count("\n") for part in parts)
+            cuts = [sum(statement.lineno <= end for statement in tree.body) for end in ends]
+            written = [repr(cuts), ast.dump(tree)]
         return Keys(*(cache.key(self.depends_on, depends_on, *written) for depends_on in (own, wide)))
 
     def execute(self, units: Iterable[Parts]) -> None:
@@ -119,15 +115,6 @@ class Runs:
 # --- A book -------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class Prepared:
-    """A page, what its blocks did, and what is wrong with it."""
-
-    page: pages.Page
-    drawings: list[tuple[pages.Figure, dict[str, Any]]] = field(default_factory=list)
-    faults: list[pages.Fault] = field(default_factory=list)
-
-
 def prepare(sources: Mapping[str, pages.Page], runs: Runs | None = None) -> dict[str, Prepared]:
     """Runs the blocks of all pages of a book, as far as it must, and says what is wrong with each page."""
     runs = runs or Runs()
@@ -137,7 +124,7 @@ def prepare(sources: Mapping[str, pages.Page], runs: Runs | None = None) -> dict
         book[name] = prepared = Prepared(page, faults=[*page.faults, *unread.uncollected(page)])
         for unit in page.blocks:
             outcome = runs.outcome([part.code for part in unit.parts])
-            prepared.faults += runner.faults(unit, outcome)
+            prepared.faults += outputs.faults(unit, outcome)
             for part, drawn in zip(unit.parts, outcome.figures, strict=False):
                 if part.figure and drawn:
                     prepared.drawings.append((part.figure, drawn[0]))

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from pytest_codeblocks.plugin import MarkdownFile, TestBlock
 
-from . import cache
+from . import cache, outputs
 from . import page as pages
 from . import run as runner
 
@@ -77,9 +77,9 @@ class Block(TestBlock):
             raise BlockError(f"{name}:{block.lineno}: {message}")
         parts = [part.code for part in unit.parts]
         outcome = runner.run(parts, seed=SEED, draw=False)
-        if faults := runner.faults(unit, outcome):
+        if faults := outputs.faults(unit, outcome):
             text = "\n".join(f"{name}:{fault.line}: {fault.message}" for fault in faults)
-            if outcome.error is None and not runner.faults(unit, runner.run(parts, draw=False)):
+            if outcome.error is None and not outputs.faults(unit, runner.run(parts, draw=False)):
                 text += "\n    (with the seed of the build it does: the block must seed its generators)"
             raise BlockError(text)
 

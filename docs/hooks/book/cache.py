@@ -21,12 +21,15 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import multiprocessing
 import os
 import platform
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable
 from importlib import metadata
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -56,13 +59,32 @@ def folder() -> Path:
     return Path(os.environ.get("POSENC_CACHE") or ROOT / ".cache" / "posenc").absolute()
 
 
+def environment() -> dict[str, str]:
+    """What code is run with in a process of its own: this posenc, this cache, sets in one order."""
+    paths = [str(ROOT), str(HOOKS), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {"PYTHONPATH": os.pathsep.join(paths), "POSENC_CACHE": str(folder()), "PYTHONHASHSEED": "0"}
+
+
 def begin_build() -> None:
-    """From here on a failure is kept, for the other book, until the next build begins."""
-    os.environ[BUILD] = f"{os.getpid()} {time.time_ns()}"
+    """From here on a failure is kept, for the other book, until the build ends.
+
+    A book that is built by a process of its own ends with its build, if that is killed: it would go on
+    writing into the folder of the next one.
+    """
+    if (build := multiprocessing.parent_process()) is None:
+        os.environ[BUILD] = f"{os.getpid()} {time.time_ns()}"
+    else:
+        threading.Thread(target=_end_with, args=(build,), daemon=True).start()
+
+
+def _end_with(build: BaseProcess) -> None:
+    build.join()
+    os._exit(1)
 
 
 def end_build() -> None:
-    os.environ.pop(BUILD, None)
+    if multiprocessing.parent_process() is None:  # and not the first of the books
+        os.environ.pop(BUILD, None)
 
 
 def shown(path: Path) -> str:

@@ -1,12 +1,19 @@
-"""What HTML does not know of Chinese: a line break is no word break, and emphasis is a dot below a character.
+"""What others do not know of Chinese: a line break is no word break, emphasis is a dot below a character.
 
 Titles of papers, which Markdown writes as emphasis too, are in English: marked so, they stay in italics, and
-a screen reader can say them.
+a screen reader can say them. jieba, which cuts Chinese text for the search, learns the words of the book.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from .page import CHINESE
+
+if TYPE_CHECKING:
+    from .state import Book
 
 # Ideographs, Chinese punctuation and full-width forms, and the quotation marks and dashes that both use.
 _CHINESE = "[\u2e80-\u303f\u3400-\u9fff\uf900-\ufaff\uff00-\uffef“”‘’…—]"
@@ -52,3 +59,14 @@ def in_english(html: str) -> str:
     return re.sub(
         r"<em>(?=[^<]*[A-Za-z]{2}[^<]*</em>)(?![^<]*[\u3400-\u9fff][^<]*</em>)", '<em lang="en">', html
     )
+
+
+def learn_words(book: Book, names: Iterable[str]) -> None:
+    """Teach jieba the words by which pages are looked up."""
+    for name in names:
+        if name.endswith(".md"):
+            for tag in book.meta(name).get("tags", []):
+                if CHINESE.search(str(tag)):
+                    import jieba  # it takes its time
+
+                    jieba.add_word(str(tag))

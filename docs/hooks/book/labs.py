@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mkdocs.plugins.posenc")
 
-TIMEOUT = 45  # seconds for one cell
+TIMEOUT = 120  # seconds for one cell, on a busy machine too
 
 # Run before the first cell: figures come as SVG that is the same in every build. It leaves no name behind.
 SETUP = """\
@@ -116,10 +116,12 @@ def run(lab: Lab, store: cache.Store | None = None) -> NotebookNode:
     Raises LabError, naming file and line, for a cell that fails.
     """
     store = store or cache.Store("labs")
-    entry = _entry(lab)
-    if message := run_all([lab], store).get(entry):
-        raise LabError(message)
-    kept = store.get(entry) or "[]"
+    kept = None
+    while kept is None:  # where posenc is edited while it runs, it is run again
+        entry = _entry(lab)
+        if message := run_all([lab], store).get(entry):
+            raise LabError(message)
+        kept = store.get(entry)
     result = nbformat.from_dict(dict(lab.notebook))
     cells = [cell for cell in result.cells if cell.cell_type == "code"]
     for number, (cell, outputs) in enumerate(zip(cells, json.loads(kept), strict=True), 1):
@@ -130,7 +132,8 @@ def run(lab: Lab, store: cache.Store | None = None) -> NotebookNode:
 
 def run_all(labs: Iterable[Lab], store: cache.Store | None = None) -> dict[str, str]:
     """Runs each lab whose outputs are not in the cache, unless the other book does; says how some fail."""
-    store, jobs = store or cache.Store("labs"), {_entry(lab): lab for lab in labs}
+    store, known = store or cache.Store("labs"), reach.sources()
+    jobs = {_entry(lab): lab for lab in labs}
     failures: dict[str, str] = {}
 
     def kept(entry: str) -> bool:
@@ -144,9 +147,11 @@ def run_all(labs: Iterable[Lab], store: cache.Store | None = None) -> dict[str, 
             outputs = [_tidied(cell.outputs) for cell in _execute(jobs[entry])]
         except LabError as error:
             failures[entry] = str(error)
-            store.put_failure(entry, str(error))
+            if known.current():
+                store.put_failure(entry, str(error))
             return
-        store.put(entry, json.dumps(outputs, ensure_ascii=False, sort_keys=True))
+        if known.current():  # and posenc has not been edited meanwhile
+            store.put(entry, json.dumps(outputs, ensure_ascii=False, sort_keys=True))
         log.info("Ran %s in %.1f seconds", jobs[entry].name, time.perf_counter() - start)
         store.prune()
 
@@ -157,8 +162,9 @@ def run_all(labs: Iterable[Lab], store: cache.Store | None = None) -> dict[str, 
 def _entry(lab: Lab) -> str:
     """The name of the outputs of a lab: its code, and all that they depend on."""
     code = [cell.source for cell in lab.code]
-    environment = cache.digest("ipykernel", "matplotlib-inline", "nbclient", files=[Path(figures.__file__)])
-    return cache.key(environment, reach.sources().digest("\n".join(code)), SETUP, *code)
+    files = [Path(figures.__file__), Path(__file__)]
+    environment = cache.digest("ipykernel", "matplotlib-inline", "nbclient", files=files)
+    return cache.key(environment, reach.sources().digest("\n".join(code)), *code)
 
 
 def _tidied(outputs: list[NotebookNode]) -> list[NotebookNode]:
@@ -179,7 +185,8 @@ class _Kernel(AsyncKernelManager):
 
 def _execute(lab: Lab) -> list[NotebookNode]:
     """The executed code cells, by the interpreter that builds and in an environment of our own making."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SETUP), *map(_blank, lab.code)])
+    sources = [SETUP, *(cell.source for cell in lab.code)]
+    notebook = nbformat.v4.new_notebook(cells=list(map(nbformat.v4.new_code_cell, sources)))
     processor = ExecutePreprocessor(
         timeout=TIMEOUT,
         allow_errors=False,
@@ -188,7 +195,7 @@ def _execute(lab: Lab) -> list[NotebookNode]:
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
     )
     before = os.environ.copy()
-    os.environ.update(PYTHONHASHSEED="0", PYTHONPATH=os.pathsep.join(_python_path()))
+    os.environ.update(cache.environment())
     try:
         processor.preprocess(notebook, {"metadata": {"path": str(lab.path.parent)}})
     except CellExecutionError as error:
@@ -202,16 +209,6 @@ def _execute(lab: Lab) -> list[NotebookNode]:
         for output in cell.get("outputs", []):
             output.pop("execution_count", None)
     return notebook.cells[1:]
-
-
-def _python_path() -> list[str]:
-    """This project's posenc, and `book.figures` for SETUP."""
-    known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    return [str(cache.ROOT), str(cache.HOOKS), *filter(None, known)]
-
-
-def _blank(cell: NotebookNode) -> NotebookNode:
-    return nbformat.v4.new_code_cell(cell.source)
 
 
 def _failure(lab: Lab, notebook: NotebookNode, error: CellExecutionError) -> str:

@@ -13,7 +13,9 @@ all of posenc. Which modules a run really executes is compared with this (blocks
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
+import threading
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +24,7 @@ from . import cache
 
 # Code that is made as it runs, or a module that is looked up by its name.
 _ON_THE_WAY = re.compile(r"\b(__import__|import_module|sys\.modules|exec|eval)\b")
+PARSING = threading.Lock()  # CPython 3.11 fails where two threads parse at the same time
 Use = tuple[str, str]  # a module and a name in it; "*" is all of it
 
 
@@ -95,7 +98,7 @@ class Sources:
 
     def _tree(self, module: str) -> ast.Module | None:
         if module not in self._trees:
-            self._trees[module] = _parsed(self._text(module))
+            self._trees[module] = parsed(self._text(module))
         return self._trees[module]
 
     def _text(self, module: str) -> str:
@@ -160,7 +163,7 @@ class Sources:
 
     def _used_by(self, code: str, module: str) -> set[Use]:
         """All that a module, or a block, uses of the package."""
-        tree = self._tree(module) if module else _parsed(code)
+        tree = self._tree(module) if module else parsed(code)
         if tree is None:
             return {self.all}
         nodes = list(ast.walk(tree))
@@ -202,11 +205,11 @@ def sources(package: Path = cache.PACKAGE) -> Sources:
     return _known[package]
 
 
-def _parsed(code: str) -> ast.Module | None:
-    try:
+def parsed(code: str) -> ast.Module | None:
+    """The tree of `code`; None where it is no Python."""
+    with PARSING, contextlib.suppress(SyntaxError, ValueError):
         return ast.parse(code)
-    except (SyntaxError, ValueError):
-        return None
+    return None
 
 
 def _chains(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, list[str]]]:

@@ -1,7 +1,7 @@
 """One way to run a block: in the build (a fresh interpreter), under pytest, and by hand.
 
     outcome = run([part.code for part in unit.parts])    # a unit is what page.py says it is
-    faults(unit, outcome)                                # where the page and the block do not agree
+    outputs.faults(unit, outcome)                        # where the page and the block do not agree
 
 A unit begins with a namespace of its own, matplotlib's defaults as in figures.py, freshly seeded generators
 and default settings, so that it gives the same whatever ran before; a warning is an error, and so is a unit
@@ -14,7 +14,6 @@ import __future__
 
 import ast
 import contextlib
-import difflib
 import faulthandler
 import importlib.util
 import io
@@ -36,12 +35,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from . import BookError, figures
-from .cache import HOOKS, PACKAGE, ROOT
-from .page import Fault, Unit
+from . import BookError, cache, figures
+from .cache import PACKAGE, ROOT
 
 BLOCK = "<block>"  # file name of a block in tracebacks
-TIMEOUT = 30.0  # seconds for one unit; the slowest of the book takes 2 on an idle core
+TIMEOUT = 120.0  # seconds for one unit: the slowest of the book takes 2 on an idle core, 30 on a busy one
 GRACE = 10.0  # more for one that does not let itself be stopped: then its interpreter ends
 STARTED = "started"  # the first line of the answers: what comes after it is the doing of a block
 _FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
@@ -238,58 +236,6 @@ def _error(error: BaseException) -> dict[str, Any]:
     return {"type": type(error).__name__, "message": message, "line": line, "raised": raised}
 
 
-def faults(unit: Unit, outcome: Outcome) -> list[Fault]:
-    """What the page says of the block and what the block did, where they differ; lines of the page."""
-    if outcome.error:
-        return [_fault_of_error(unit, outcome.error)]
-    found = [*_faults_of_output(unit, outcome), *_faults_of_figures(unit, outcome)]
-    return sorted(found, key=lambda fault: fault.line)
-
-
-def _fault_of_error(unit: Unit, error: dict[str, Any]) -> Fault:
-    what = f"{error['type']}: {error['message']}" if error["message"] else error["type"]
-    if not error["line"]:
-        return Fault(unit.line, what)
-    source = unit.code.splitlines()[min(error["line"], unit.code.count("\n")) - 1].strip()
-    raised = f"\n    raised in {error['raised']}" if error.get("raised") else ""
-    return Fault(unit.page_line(error["line"]), f"{what}\n    {source}{raised}")
-
-
-def _faults_of_output(unit: Unit, outcome: Outcome) -> Iterator[Fault]:
-    if unit.expected is None or unit.expected_fence is None:
-        for part, output in zip(unit.parts, outcome.outputs, strict=True):
-            if output:
-                message = "the block prints and has no expected output; it printed\n" + _indented(output)
-                yield Fault(part.fence.line, message)
-        return
-    expected, printed = unit.expected, outcome.output
-    if unit.ignore_whitespace:
-        expected, printed = (re.sub(r"\s+", "", text) for text in (expected, printed))
-    if expected != printed:
-        difference = difflib.ndiff(unit.expected.splitlines(), outcome.output.splitlines())
-        shown = [row for row in difference if not row.startswith("?")]
-        message = "the block does not print what the page shows (- page, + printed)\n"
-        yield Fault(unit.expected_fence.line, message + _indented("\n".join(shown)))
-    elif any(outcome.outputs[unit.expected_after + 1 :]):
-        late = unit.parts[unit.expected_after + 1].fence.line
-        yield Fault(late, "this block prints, and its expected output stands before it")
-
-
-def _faults_of_figures(unit: Unit, outcome: Outcome) -> Iterator[Fault]:
-    for part, drawn in zip(unit.parts, outcome.figures, strict=True):
-        line = part.fence.line
-        if part.figure and not drawn:
-            yield Fault(part.figure.line, "a figure comment, but the block leaves no figure open")
-        elif len(drawn) > 1:
-            yield Fault(line, f"the block leaves {len(drawn)} figures open; one block, one figure")
-        elif drawn and not part.figure:
-            yield Fault(line, "the block draws, but no <!-- figure: caption --> follows it")
-
-
-def _indented(text: str) -> str:
-    return "\n".join(f"    {line}" for line in text.splitlines())
-
-
 # --- In an interpreter of its own ---------------------------------------------------------------------------
 
 
@@ -323,13 +269,11 @@ class Interpreter:
         )
 
     def _start(self) -> subprocess.Popen[str]:
-        paths = [str(ROOT), str(HOOKS), *filter(None, [os.environ.get("PYTHONPATH")])]
-        own = {"PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "agg", "PYTHONHASHSEED": "0"}
         self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, "-m", "book.run"],
             cwd=tempfile.gettempdir(),
-            env=os.environ | own,
+            env=os.environ | cache.environment() | {"MPLBACKEND": "agg"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,

@@ -4,7 +4,7 @@ A chapter names in its front matter the words by which it is looked up: `tags: [
 single words, so that 因果掩码 is found by its parts, and each belongs to one page, which Material's search
 puts before all others. Here
 
-- they are words for jieba, too, which cuts Chinese text for the index, and would make two of 分桶;
+- they are words for jieba, too (chinese.py), which cuts Chinese text for the index, and would make two of 分桶;
 - they stay with the page: Material gives them to each of its sections as well, which would all be found;
 - Material's search worker gets another way to cut a query (segmented.js): its own never looks at the last
   character, and gives up at a stop word, so that 编码 finds whatever begins with 编, and 可学习 nothing;
@@ -15,27 +15,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import BookError
-from .page import CHINESE
 from .patches import CUT
-
-if TYPE_CHECKING:
-    from .state import Book
-
-
-def learn_words(book: Book, names: Iterable[str]) -> None:
-    """Teach jieba the words by which pages are looked up."""
-    for name in names:
-        if name.endswith(".md"):
-            for tag in book.meta(name).get("tags", []):
-                if CHINESE.search(str(tag)):
-                    import jieba  # it takes its time
-
-                    jieba.add_word(str(tag))
 
 
 def finish_index(site: Path) -> None:

@@ -10,7 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from . import BookError, blocks, cache, page
+from . import BookError, cache, page
+from .page import Fault, Figure, Page
+
+
+@dataclass
+class Prepared:
+    """A page, what its blocks did, and what is wrong with it."""
+
+    page: Page
+    drawings: list[tuple[Figure, dict[str, Any]]] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
 
 
 @dataclass
@@ -23,7 +33,7 @@ class Book:
     contents: list[str] = field(default_factory=list)  # its pages in the order in which they are read
     titles: dict[str, str] = field(default_factory=dict)
     serving: bool = False  # a fault is shown, and does not stop the process
-    prepared: dict[str, blocks.Prepared] = field(default_factory=dict)
+    prepared: dict[str, Prepared] = field(default_factory=dict)
     drawings: dict[str, list[str]] = field(default_factory=dict)  # that wait until the search index is fed
     formulas: dict[str, list[str]] = field(default_factory=dict)  # as MathML, waiting likewise
     characters: set[str] = field(default_factory=set)  # of all formulas

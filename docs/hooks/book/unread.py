@@ -37,56 +37,49 @@ def _is_program(code: str) -> bool:
 def python_fences(text: str) -> tuple[list[int], list[Fault]]:
     """Lines of the fences that a reader takes for Python, and what would not be run, each with the reason.
 
-    Written without the scanner above, after the rules that Markdown itself has: it sees tildes, quotes, list
-    items, attributes and indented code, and a fence is closed by a line of the same kind, at least as long,
-    with nothing after.
+    Written without the scanner of page.py, after the rules that Markdown itself has: it sees tildes, quotes,
+    list items, attributes and indented code, and a fence is closed by a line of the same kind, at least as
+    long, with nothing after.
     """
     found: list[int] = []
     faults: list[Fault] = []
-    opened: tuple[str, int, str, bool] | None = None
+    opened: tuple[int, re.Match[str]] | None = None
     body: list[str] = []
     for number, line in enumerate(text.split("\n"), start=1):
         match = _OPENING.match(line)
         if opened:
-            mark, start, info, looks = opened
-            if (
-                match
-                and match["fence"][0] == mark[0]
-                and len(match["fence"]) >= len(mark)
-                and not match["info"].strip()
-            ):
-                if (
-                    not looks
-                    and info.split(" ")[0] not in ("markdown", "md")
-                    and _is_program(textwrap.dedent("\n".join(body)))
-                ):
-                    faults.append(Fault(start, f"Python in a fence that says `{info}`; write ```python"))
-                opened, body = None, []
-            else:
+            start, opening = opened
+            if not (match and match["fence"].startswith(opening["fence"]) and not match["info"].strip()):
                 body.append(line)
-            continue
-        if match and "`" not in match["info"]:
-            info = match["info"].strip()
-            looks = bool(_PYTHON_NAME.match(info))
-            opened, body = (match["fence"], number, info, looks), []
-            if looks:
+                continue
+            info = opening["info"].strip()
+            program = info.split(" ")[0] not in ("markdown", "md") and start not in found
+            if program and _is_program(textwrap.dedent("\n".join(body))):
+                faults.append(Fault(start, f"Python in a fence that says `{info}`; write ```python"))
+            opened, body = None, []
+        elif match and "`" not in match["info"]:
+            opened = number, match
+            if _PYTHON_NAME.match(match["info"].strip()):
                 found.append(number)
-                reason = _reason(match)
-                if reason:
-                    faults.append(
-                        Fault(number, f"this block would not be run: {reason}; write a bare ```python")
-                    )
-        elif re.match(r"\s*(?:>\s*)*>>> ", line):
-            faults.append(
-                Fault(number, "a Python prompt outside a fence would not be run; write a ```python fence")
-            )
-        elif re.match(r"(?: {4}|\t)", line) and (_STATEMENT.match(line.strip()) or _CALL.match(line.strip())):
-            faults.append(Fault(number, "indented code would not be run; write a ```python fence"))
-        elif re.search(r"-{1,}8<-{1,}", line):
-            faults.append(Fault(number, "code included with --8<-- would not be run"))
-        elif re.search(r"<(?:pre|code)\b[^>]*\b(?:python|py)\b", line, re.I):
-            faults.append(Fault(number, "Python in an HTML tag would not be run; write a ```python fence"))
+                if reason := _reason(match):
+                    message = f"this block would not be run: {reason}; write a bare ```python"
+                    faults.append(Fault(number, message))
+        elif reason := _reason_outside(line):
+            faults.append(Fault(number, reason))
     return found, faults
+
+
+def _reason_outside(line: str) -> str:
+    """Why Python in a line of the text would not be run; "" where there is none."""
+    if re.match(r"\s*(?:>\s*)*>>> ", line):
+        return "a Python prompt outside a fence would not be run; write a ```python fence"
+    if re.match(r"(?: {4}|\t)", line) and (_STATEMENT.match(line.strip()) or _CALL.match(line.strip())):
+        return "indented code would not be run; write a ```python fence"
+    if re.search(r"-{1,}8<-{1,}", line):
+        return "code included with --8<-- would not be run"
+    if re.search(r"<(?:pre|code)\b[^>]*\b(?:python|py)\b", line, re.I):
+        return "Python in an HTML tag would not be run; write a ```python fence"
+    return ""
 
 
 def _reason(match: re.Match[str]) -> str:

@@ -4,6 +4,6 @@ pages        what a page must be, and what its two languages must agree about
 examples     what each check must find
 terms        one word for an idea, from docs/terms.yml
 typography   Chinese as a proofreader reads it
-outputs      what blocks print, held against their pages or written anew
+update       what blocks print, written anew into their pages
 walk         the command: one way through all of it
 """

@@ -71,7 +71,7 @@ $$ y = \text{if } x $$
 ```python
 # a comment
 print("sum", 3)
-plot(f"{a} of {b}", label="sine", lang="en")
+plot(f"{a} of {b}", label="sine")
 ```
 
 <!--pytest-codeblocks:expected-output-->

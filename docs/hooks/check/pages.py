@@ -244,6 +244,8 @@ def same_headings(english: Page, chinese: Page) -> list[Fault]:
     ("zh", 'print("和", 3)', 'print("和", 3)\nx = 1', 16, "differs"),
     ("zh", "{b} 中的 {a}", "{b} 中的 {b}", 16, "differs"),
     ("zh", 'label="正弦"', 'title="正弦"', 16, "'label', 'title'"),
+    ("zh", ', lang="zh"', ', lang="en"', 16, "differs"),
+    ("zh", "<!--pytest-codeblocks:expected-output-->", "", 13, "continued, or shows its output, otherwise"),
     ("zh", "和 3\n", "和 4\n", 22, "sum 3"),
     ("zh", "和 3\n", "total 3\n", 22, "sum 3"),
     ("zh", "<!-- figure: 一条正弦 -->", "", 13, "only one of the two languages has a figure"),

@@ -14,11 +14,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Mapping
 
-from book import cache, run
+from book import cache, outputs
 from book.cache import ROOT
 from book.page import Page, read
 
-from . import outputs, pages, terms
+from . import pages, terms, update
 
 Books = Mapping[str, Mapping[str, Page]]
 
@@ -58,17 +58,17 @@ def faults_beside_pages() -> Iterator[str]:
             yield from typography.faults(text)
 
 
-def faults_of_runs(books: Books, update: bool) -> Iterator[str]:
-    """What blocks do otherwise than their pages say; with `update` outputs are written first."""
-    runs = outputs.ran(book.values() for book in books.values())
+def faults_of_runs(books: Books, write: bool) -> Iterator[str]:
+    """What blocks do otherwise than their pages say; with `write` outputs are written first."""
+    runs = update.ran(book.values() for book in books.values())
     for book in books.values():
         for page in book.values():
-            if update and (text := outputs.updated(page, runs)) != page.text:
-                print(outputs.difference(page, text), end="")
+            if write and (text := update.updated(page, runs)) != page.text:
+                print(update.difference(page, text), end="")
                 page.path.write_text(text, encoding="utf-8")
                 page = read(page.path)
             for unit in page.blocks:
-                for fault in run.faults(unit, runs.outcome([part.code for part in unit.parts])):
+                for fault in outputs.faults(unit, runs.outcome([part.code for part in unit.parts])):
                     yield f"{cache.shown(page.path)}:{fault.line}: {fault.message}"
 
 
@@ -97,6 +97,7 @@ def main(arguments: list[str] | None = None) -> int:
         cache.begin_build()
         readme = {} if wanted.names else {"README.md": read(ROOT / "README.md")}
         found += faults_of_runs({**books, "": readme}, wanted.update_outputs)
+        cache.end_build()
     found += faults_of_books(_wanted(wanted.names))
     if not wanted.names:
         found += faults_beside_pages()

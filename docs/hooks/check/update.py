@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 
-from book import blocks, cache, run
+from book import blocks, cache, outputs
 from book.page import Page, Unit
 
 DIRECTIVE = "<!--pytest-codeblocks:expected-output-->"
@@ -26,7 +26,7 @@ def updated(page: Page, runs: blocks.Runs) -> str:
     lines = page.text.split("\n")
     for unit in reversed(page.blocks):  # from the end, so that the numbers of the lines above stay
         outcome = runs.outcome([part.code for part in unit.parts])
-        if outcome.error is None and outcome.output and run.faults(unit, outcome):
+        if outcome.error is None and outcome.output and outputs.faults(unit, outcome):
             _write(lines, unit, outcome.output.splitlines())
     return "\n".join(lines)
 
