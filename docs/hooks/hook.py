@@ -23,6 +23,7 @@ from book import (
     patches,
     search,
     setting,
+    take,
     twins,
     way,
 )
@@ -109,8 +110,11 @@ def on_page_read_source(page: Page, config: MkDocsConfig) -> str | None:
 
 
 @event_priority(100)  # lines and fences are still those of the file
+@said_by_mkdocs
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    return markdown if labs.is_lab(page.file.src_uri) else setting.marked(markdown)
+    if labs.is_lab(page.file.src_uri):
+        return markdown
+    return setting.marked(take.filled(markdown, BOOK.folder, links=True))
 
 
 @said_by_mkdocs

@@ -3,6 +3,7 @@
 en/order.html    the page
 en/order.py      its blocks in one file, cut into cells, for an editor or `python order.py`
 en/order.md      its text without what only the build needs; figures as their captions
+en/take/rope.py  a block that a reader takes along, where a page collects them
 en/llms.txt      the contents of the book with a line on each page; /llms.txt has both books
 """
 
@@ -15,9 +16,9 @@ from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import BookError
+from . import BookError, take
 from .labs import is_lab
-from .page import Page, front_matter, read
+from .page import Page, front_matter, parse, read
 from .way import is_chapter, stem
 
 if TYPE_CHECKING:
@@ -113,7 +114,8 @@ def write_twins(book: Book, name: str, target: Path, lab: str) -> None:
         twin = lab_markdown(lab, book.meta(name), book.language)
     else:
         page = read(book.source(name))
-        twin = markdown(page, book.language)
+        take.write_files(page.text, book.folder, target.parent)
+        twin = markdown(parse(take.filled(page.text, book.folder), page.path), book.language)
         if is_chapter(name, book) and (code := script(page, book.language)):
             target.with_suffix(".py").write_text(code, encoding="utf-8")
     target.with_suffix(".md").write_text(twin, encoding="utf-8")
