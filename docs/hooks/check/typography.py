@@ -186,7 +186,8 @@ def of_markdown(source: str, path: str) -> Iterator[Text]:
         body = lines[fence.line : fence.end - 1]  # the fence's own code has lost its blank lines, if indented
         lines[fence.line - 1 : fence.end] = [""] * (len(body) + 2)
         if fence.info == "python":
-            yield from of_python(textwrap.dedent("\n".join(body)), path, fence.line)
+            code = textwrap.dedent("\n".join(body))
+            yield from of_python(code, path, fence.line, docstrings=True)
         else:
             for number, line in enumerate(body, fence.line + 1):
                 yield Text(path, number, line.strip(), "output")
@@ -228,13 +229,13 @@ def of_lab(source: str, path: str) -> Iterator[Text]:
     yield from of_python("\n".join(code), path)
 
 
-def of_python(source: str, path: str, before: int = 0) -> Iterator[Text]:
-    """Comments and strings; `before` is the number of lines above the code. Docstrings are left out."""
+def of_python(source: str, path: str, before: int = 0, *, docstrings: bool = False) -> Iterator[Text]:
+    """Comments and strings, and the docstrings of a page; `before` is the number of lines above the code."""
     for token in tokenize.generate_tokens(io.StringIO(source + "\n").readline):
         if token.type == tokenize.COMMENT:
             yield Text(path, before + token.start[0], token.string.lstrip("# "), "code")
     tree = ast.parse(source)
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and not docstrings}
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
