@@ -8,6 +8,8 @@ from pathlib import Path
 import browsing
 import pytest
 import sitecheck
+from book import take
+from book.page import parse
 from browsing import VISIT, Browser, Visit
 
 
@@ -28,7 +30,8 @@ def test_what_was_measured_is_there(visits: dict[str, Visit]) -> None:
 def test_every_block_is_copied_with_what_it_continues(site: Path, visits: dict[str, Visit]) -> None:
     for page in sitecheck.all_pages(site):
         if page.made and not page.lab:
-            units = [[part.code for part in unit.parts] for unit in sitecheck.read(page.source).blocks]
+            filled = parse(take.filled(page.source.read_text(encoding="utf-8"), page.source.parent))
+            units = [[part.code for part in unit.parts] for unit in filled.blocks]
             wanted = [lines("\n".join(unit[: end + 1])) for unit in units for end in range(len(unit))]
             assert [lines(code or "") for code in visits[str(page)].copied] == wanted, page
 

@@ -43,7 +43,7 @@ def for_disk(path: Path) -> bool:
 
 def archive(site: Path, target: Path) -> None:
     """Write the zip of a built site: one folder, its files in order and without their dates."""
-    files = sorted(path.relative_to(site) for path in site.rglob("*") if path.is_file())
+    files = sorted((path.relative_to(site) for path in site.rglob("*") if path.is_file()), key=str)
     with zipfile.ZipFile(target, "w") as made:
         for path in filter(for_disk, files):
             entry = zipfile.ZipInfo(f"{NAME}/{path.as_posix()}")  # the first of January 1980
