@@ -13,6 +13,7 @@ import gzip
 import http.server
 import importlib.resources
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -58,7 +59,15 @@ def launched() -> Iterator[Browser]:
         browser.close()
 
 
+FONT = 0.3  # s
+
+
 class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path.endswith(".woff2"):  # last, as over a slow line: the page has been shown by then
+            time.sleep(FONT)
+        super().do_GET()
+
     def log_message(self, format: str, *args: Any) -> None:
         pass
 
