@@ -317,3 +317,17 @@ def test_the_front_page_lists_every_chapter_in_reading_order(language: str) -> N
     front, *nav = pages.contents(ROOT / "docs" / "sites" / language / "mkdocs.yml")
     text = (ROOT / "docs" / language / front).read_text(encoding="utf-8")
     assert list(dict.fromkeys(re.findall(r"\]\(([\w/]+\.(?:md|py))", text))) == nav
+
+
+@pytest.mark.parametrize(
+    ("lines", "length"),
+    [
+        (["# Two words {#id}", "", "Three, more $a + b$ [here](there.md#x)."], 6),
+        (["# 题目 {#id}", "", "三个字 RoPE。"], 6),
+        ([*block("a = 1"), "One.", "$$ a + b $$", "<!-- figure: no -->"], 1),
+        (["One.", "", '??? question "Two?"', "", "    Folded.", "", "    Folded.", "", "Three."], 2),
+        (["One.", "", "## Two {#sources}", "", "- Three."], 1),
+    ],
+)
+def test_length_counts_what_is_read(lines: list[str], length: int) -> None:
+    assert page(*lines).length == length

@@ -136,6 +136,7 @@ def _flat(text: str) -> str:
     (ORDER, 'class="book-more"', "", "more: []"),
     ("en/masks.html", 'href="labs/masks.html">', 'href="labs/rotation.html">', "more: ['labs/rot"),
     ("en/rotary.html", 'class="book-way"', "", "read first: []"),
+    (ORDER, "<span>About ", "<span>Above ", "no reading time"),
 )
 def way(page: Page) -> Iterator[str]:
     """Its number among the chapters, what to read first, the next and previous page, its labs and twins."""
@@ -159,6 +160,9 @@ def way(page: Page) -> Iterator[str]:
     shown = (progress["value"], progress["max"]) if progress else ()
     stands = (str(chapters.index(page.name) + 1), str(len(chapters))) if page.chapter else ()
     yield from [f"number {shown}, not {stands}"] * (shown != stands)
+    told = "".join(span.text for span in page.html.select(".book-way span"))
+    if page.chapter and not re.search(r"About [1-9]\d? minutes|约 [1-9]\d? 分钟", told):
+        yield f"no reading time: {told!r}"
 
 
 def _target(page: Page, link: Tag) -> str:

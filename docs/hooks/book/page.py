@@ -44,6 +44,8 @@ _FORMULA = re.compile(
     r"|(?<![\\$])\$(?![\s$])(?P<inline>(?:[^$\\\n]|\\.|\n(?!\s*\n))+?)(?<!\s)\$(?!\$)",
     re.DOTALL,
 )
+_WORD = re.compile(r"[\u4e00-\u9fff]|[A-Za-z0-9][\w'.,-]*|\$[^$]+\$")
+_UNREAD = re.compile(r"\$\$[^$]*\$\$|(?m:^\?\?\? .*\n(?:\n| {4}.*\n?)*)|\{#[^}]*\}|\]\([^)]*\)")
 _LINK = re.compile(
     r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(\s*<?([^\s()<>]+(?:\([^\s()]*\))?)>?(?:\s+[\"'][^)]*)?\s*\)"
 )
@@ -169,6 +171,13 @@ class Page:
     @property
     def figures(self) -> list[Figure]:
         return [part.figure for unit in self.units for part in unit.parts if part.figure]
+
+    @property
+    def length(self) -> int:
+        """Words, Chinese characters among them, that a reader reads: no code, folded answers or sources."""
+        told = [heading.line for heading in self.headings if heading.id == "sources"]
+        text = "\n".join(self.prose.split("\n")[: told[0] - 1 if told else None])
+        return len(_WORD.findall(_UNREAD.sub("", text)))
 
 
 def read(path: Path) -> Page:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from .state import Book
 
 
+PACE = {"en": 220, "zh": 400}  # words, or characters, a minute
+
+
 def stem(name: str) -> str:
     """'order' for order.md, 'labs/waveforms' for labs/waveforms.py."""
     return name.rpartition(".")[0]
@@ -25,6 +28,11 @@ def stem(name: str) -> str:
 
 def is_chapter(name: str, book: Book) -> bool:
     return name != "index.md" and not is_lab(name) and book.meta(name).get("chapter") is not False
+
+
+def minutes(read: page.Page, language: str) -> int:
+    """How long a reader is busy with a page: half a minute for each block beside the words."""
+    return round(read.length / PACE[language] + len(read.blocks) / 2)
 
 
 def way(name: str, book: Book) -> tuple[dict[str, Any], list[str]]:
@@ -43,6 +51,7 @@ def way(name: str, book: Book) -> tuple[dict[str, Any], list[str]]:
     labs = [lab for lab in book.contents if is_lab(lab) and stem(name) in book.meta(lab).get("needs", [])]
     file = PurePosixPath(name).stem
     told = {
+        "minutes": minutes(page.read(book.source(name)), book.language) if name in chapters else 0,
         "number": chapters.index(name) + 1 if name in chapters else 0,
         "count": len(chapters),
         "needs": needed,
