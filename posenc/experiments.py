@@ -33,6 +33,7 @@ class OrderResult:
 def train_order_task(
     encoding: nn.Module | None = None,
     *,
+    rotary: nn.Module | None = None,
     bias: Tensor | None = None,
     causal: bool = False,
     n_tokens: int = 12,
@@ -51,6 +52,8 @@ def train_order_task(
     Args:
         encoding: layer that adds codes to embeddings (batch, 2, dim), such as `posenc.nn.SinusoidalEncoding`;
             a copy of it is trained along, so yours stays as it is. None: no code.
+        rotary: layer that turns queries and keys (batch, 1, 2, dim), such as `posenc.nn.RotaryEmbedding`; a
+            copy of it is used. None: they stay as they are.
         bias: added to the attention scores, shape (2, 2), rows are queries; None: no bias.
         causal: whether a position is kept from seeing later ones.
         n_tokens: size of the vocabulary, at least 2.
@@ -72,8 +75,9 @@ def train_order_task(
     dim = check_even_dim(dim)
     steps = integer("steps", steps, minimum=1)
     seed = integer("seed", seed, minimum=0)
-    if encoding is not None and not isinstance(encoding, nn.Module):
-        raise TypeError(f"encoding must be a torch.nn.Module or None, got {type(encoding).__name__}")
+    for name, layer in (("encoding", encoding), ("rotary", rotary)):
+        if layer is not None and not isinstance(layer, nn.Module):
+            raise TypeError(f"{name} must be a torch.nn.Module or None, got {type(layer).__name__}")
     if bias is not None and not isinstance(bias, Tensor):
         raise TypeError(f"bias must be a torch.Tensor or None, got {type(bias).__name__}")
     if bias is not None and bias.shape != (2, 2):
@@ -83,7 +87,8 @@ def train_order_task(
     with torch.random.fork_rng(devices=[]), torch.enable_grad(), _one_thread():
         # torch.manual_seed would reach the generators of other devices too, which nothing here restores.
         torch.default_generator.manual_seed(seed)
-        model = _OrderModel(n_tokens, dim, copy.deepcopy(encoding), bias, causal).double()
+        layers = copy.deepcopy((encoding, rotary))
+        model = _OrderModel(n_tokens, dim, *layers, bias, causal).double()
         losses = _train(model, pairs, labels, steps)
     model.eval()
     with torch.no_grad():
@@ -100,11 +105,17 @@ class _OrderModel(nn.Module):
     """(batch, 2) token ids to (batch,) logits."""
 
     def __init__(
-        self, n_tokens: int, dim: int, encoding: nn.Module | None, bias: Tensor | None, causal: bool
+        self,
+        n_tokens: int,
+        dim: int,
+        encoding: nn.Module | None,
+        rotary: nn.Module | None,
+        bias: Tensor | None,
+        causal: bool,
     ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(n_tokens, dim)
-        self.encoding = encoding
+        self.encoding, self.rotary = encoding, rotary
         self.bias = bias
         self.mask = torch.from_numpy(causal_mask(2)) if causal else None
         self.norm = nn.LayerNorm(dim)
@@ -119,9 +130,10 @@ class _OrderModel(nn.Module):
         if self.encoding is not None:
             x = self.encoding(x)
         y = self.norm(x)
-        mixed, _ = dot_product_attention(
-            self.query(y), self.key(y), self.value(y), bias=self.bias, mask=self.mask
-        )
+        query, key = self.query(y), self.key(y)
+        if self.rotary is not None:
+            query, key = (turned.squeeze(1) for turned in self.rotary(query.unsqueeze(1), key.unsqueeze(1)))
+        mixed, _ = dot_product_attention(query, key, self.value(y), bias=self.bias, mask=self.mask)
         x = x + mixed
         x = x + self.feed_forward(x)
         return self.read(x.mean(dim=-2)).squeeze(-1)

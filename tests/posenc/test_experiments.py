@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from posenc import sinusoidal_encoding
 from posenc.experiments import TrainingSteps, probe_sum, train_order_task, train_steps
-from posenc.nn import LearnedEncoding, SinusoidalEncoding
+from posenc.nn import LearnedEncoding, RotaryEmbedding, SinusoidalEncoding
 
 LN2 = math.log(2)
 
@@ -42,10 +42,11 @@ def test_a_blind_model_stays_at_ln_2(seed: int, bias: list[list[float]] | None) 
     [
         {"encoding": SinusoidalEncoding(32, dropout=0.0)},
         {"encoding": LearnedRows()},
+        {"rotary": RotaryEmbedding(32, 2)},
         {"causal": True},
         {"bias": torch.tensor([[0.0, 1.0], [-1.0, 0.0]])},
     ],
-    ids=["sinusoidal", "learned", "causal", "bias with a direction"],
+    ids=["sinusoidal", "learned", "rotary", "causal", "bias with a direction"],
 )
 def test_a_model_that_sees_order_learns_the_task(options: dict[str, Any], seed: int) -> None:
     result = train_order_task(**options, seed=seed)
@@ -97,6 +98,7 @@ def test_sizes_are_used() -> None:
         ({"steps": 0}, ValueError, "steps must be at least 1, got 0"),
         ({"seed": -1}, ValueError, "seed must be at least 0, got -1"),
         ({"encoding": torch.zeros(2, 32)}, TypeError, r"encoding must be a torch\.nn\.Module or None"),
+        ({"rotary": torch.zeros(2, 32)}, TypeError, r"rotary must be a torch\.nn\.Module or None"),
         ({"encoding": SinusoidalEncoding(16)}, ValueError, r"x must have shape \(batch, seq, 16\)"),
         ({"bias": [[0.0]]}, TypeError, r"bias must be a torch\.Tensor or None, got list"),
         ({"bias": torch.zeros(3, 3)}, ValueError, r"bias must have shape \(2, 2\), got \(3, 3\)"),
