@@ -14,8 +14,6 @@ from book import take
 from book.cache import ROOT
 from book.page import read
 
-NEEDS_POSENC = ("from_config",)
-
 
 @cache
 def codes(language: str = "en") -> dict[str, str]:
@@ -27,11 +25,11 @@ def codes(language: str = "en") -> dict[str, str]:
     }
 
 
-def pasted(code: str, *, posenc: bool = False, **names: Any) -> SimpleNamespace:
-    """What a file with this code holds when it has run, and `printed`; without posenc unless it says so."""
+def pasted(code: str, **names: Any) -> SimpleNamespace:
+    """What a file with this code holds when it has run, and `printed`."""
 
     def only_others(name: str, *args: Any, **more: Any) -> Any:
-        if name.partition(".")[0] == "posenc" and not posenc:
+        if name.partition(".")[0] == "posenc":
             raise ModuleNotFoundError("a block to be taken along runs where posenc is not installed")
         return __import__(name, *args, **more)
 

@@ -20,7 +20,7 @@ SLACK = {torch.float32: 1e-5, torch.bfloat16: 3e-2}  # theirs rounds on the way,
 
 
 def block(name: str) -> Any:
-    return taken.pasted(taken.codes()[name], posenc=name in taken.NEEDS_POSENC)
+    return taken.pasted(taken.codes()[name])
 
 
 def modeling(name: str) -> Any:
@@ -147,7 +147,8 @@ def test_config_reaches_the_layer_as_in_llama(
     sizes = {"hidden_size": 128, "num_attention_heads": 4, "max_position_embeddings": 1024}
     theta = {"rope_theta": 5e5}
     config = sizes | ({"rope_parameters": scaling | theta} if newer else theta | {"rope_scaling": scaling})
-    layer = block("from_config").rotary_from_config(config)
+    ours = block("from_config")
+    omega, scale = ours.frequencies(config)
     q = random(1, 2, 1000, 32).to(dtype)
     theirs = modeling("llama").LlamaRotaryEmbedding(
         transformers.LlamaConfig(**sizes, rope_parameters=scaling | theta)
@@ -155,18 +156,19 @@ def test_config_reaches_the_layer_as_in_llama(
     cos, sin = theirs(q.float(), torch.arange(1000)[None])
     wanted, _ = modeling("llama").apply_rotary_pos_emb(q.float(), q.float(), cos, sin)
     slack = {torch.float32: 2e-3, torch.bfloat16: 3e-2}[dtype]  # their angles are float32
-    torch.testing.assert_close(layer(q, q)[0].float(), wanted, rtol=slack, atol=slack)
-    assert layer.scale == pytest.approx(theirs.attention_scaling)
+    torch.testing.assert_close(ours.rope(q, omega, scale).float(), wanted, rtol=slack, atol=slack)
+    assert scale == pytest.approx(theirs.attention_scaling)
 
 
 @pytest.mark.parametrize(("attribute", "value"), [("rope_theta", 1e4), ("factor", 4.0)])
 def test_another_config_is_another_layer(attribute: str, value: float) -> None:
     """The slack above would not hide a wrong base or factor."""
-    rotary = block("from_config").rotary_from_config
+    ours = block("from_config")
     sizes = {"hidden_size": 128, "num_attention_heads": 4, "max_position_embeddings": 1024}
     scaling = SCALED[1] | {"original_max_position_embeddings": 256, "rope_theta": 5e5}
     q = random(1, 2, 1000, 32)
     right, wrong = (
-        rotary(sizes | {"rope_parameters": scaling | other}) for other in ({}, {attribute: value})
+        ours.rope(q, *ours.frequencies(sizes | {"rope_parameters": scaling | other}))
+        for other in ({}, {attribute: value})
     )
-    assert (right(q, q)[0] - wrong(q, q)[0]).abs().max() > 0.5
+    assert (right - wrong).abs().max() > 0.5
