@@ -53,6 +53,11 @@ WORDS: dict[str, dict[str, set[str]]] = {
         "causal mask": {"masks"},
         "learned embedding": {"learned"},
         "RoPE": {"rotary"},
+        "KV cache": {"take", "rotary"},
+        "extend context 4k to 32k": {"rotary"},
+        "ViT interpolate position": {"learned"},
+        "RoPE vs ALiBi vs T5": {"relative"},
+        "RoPE or ALiBi": {"rotary", "alibi", "relative"},
     },
     "zh": {
         "旋转": {"rotary"},
@@ -70,6 +75,11 @@ WORDS: dict[str, dict[str, set[str]]] = {
         "相对位置偏置": {"relative"},
         "置换等变": {"order"},
         "旋": {"rotary"},
+        "KV 缓存": {"take", "rotary"},
+        "扩展上下文 32k": {"rotary"},
+        "ViT 位置插值": {"learned"},
+        "RoPE ALiBi T5 对比": {"relative"},
+        "选哪种编码": {"index", "relative"},
     },
 }
 
