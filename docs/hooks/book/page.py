@@ -260,6 +260,8 @@ class _Scanner:
                 indent = line[: len(line) - len(line.lstrip())]
                 self.comment(comment[1], comment[2], indent)
             else:
+                if re.match(r"<!--.*pytest", stripped):
+                    self.fault(f"this comment says nothing to pytest-codeblocks: {stripped}")
                 if _COMMENT_START.match(stripped):
                     self.fault("a figure or description comment stands on one line: <!-- figure: caption -->")
                 self.prose()
@@ -280,6 +282,8 @@ class _Scanner:
         if keyword in ("expected-output", "expected-output-ignore-whitespace"):
             if not units or self.adjacent is None:
                 self.fault(f"{keyword} does not directly follow its block")
+            if keyword != "expected-output":
+                self.fault(f"{keyword} is not used here: an output is compared as it is shown")
             if units:
                 if units[-1].expected is not None:
                     self.fault("the block already has its expected output (one for all its parts)")
@@ -338,6 +342,8 @@ class _Scanner:
             if unit.info != "python":
                 self.fault(f"an expected output after a `{unit.info}` fence is never checked", fence.line)
         else:
+            if fence.info == "text" and self.adjacent is not None:
+                self.fault("an output is compared only below <!--pytest-codeblocks:expected-output-->", fence.line)
             unit = Unit([Part(fence)], marks=self.marks)
             self.marks = []
             units.append(unit)

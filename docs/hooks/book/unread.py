@@ -25,7 +25,7 @@ def _is_program(code: str) -> bool:
     """Whether a fence without a Python info string holds a program all the same."""
     if re.search(r"^\s*>>> ", code, re.MULTILINE):
         return True
-    if not any(_STATEMENT.match(line) for line in code.splitlines()):
+    if not any(_STATEMENT.match(line) or _CALL.match(line) for line in code.splitlines()):
         return False
     try:
         ast.parse(code)
@@ -56,6 +56,8 @@ def python_fences(text: str) -> tuple[list[int], list[Fault]]:
             program = info.split(" ")[0] not in ("markdown", "md") and start not in found
             if program and _is_program(textwrap.dedent("\n".join(body))):
                 faults.append(Fault(start, f"Python in a fence that says `{info}`; write ```python"))
+            if info == "console" and re.search(r"\bpython[\d.]* +(-[a-zA-Z]*c\b|-? *<<)", "\n".join(body)):
+                faults.append(Fault(start, "Python on a command line would not be run; write a ```python fence"))
             opened, body = None, []
         elif match and "`" not in match["info"]:
             opened = number, match
