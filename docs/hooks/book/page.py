@@ -32,14 +32,14 @@ CHINESE = re.compile(r"[\u3001-\u303f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff
 
 _DIRECTIVE = re.compile(r"<!--[-\s]*pytest-codeblocks:(.*)-->")
 _MARK = re.compile(r"<!--[-\s]*(pytest\.mark\..*)-->")
-_COMMENT = re.compile(r"<!--\s*(figure|description):\s*(.*?)\s*-->$")
+COMMENT = re.compile(r"<!--\s*(figure|description):\s*(.*?)\s*-->$")
 _COMMENT_START = re.compile(r"<!--\s*(figure|description)\b")
 _FRONT_MATTER = re.compile(r"(?:# )?---[ \t]*\n(.*?\n)?(?:# )?(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
 _HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*(?:\{([^{}]*)\})?\s*#*\s*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)\s*$")
-_INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_FORMULA = re.compile(
+FORMULA = re.compile(
     r"(?<![\\$])\$\$(?P<display>(?:[^$\\]|\\.)+?)\$\$"
     r"|(?<![\\$])\$(?![\s$])(?P<inline>(?:[^$\\\n]|\\.|\n(?!\s*\n))+?)(?<!\s)\$(?!\$)",
     re.DOTALL,
@@ -255,7 +255,7 @@ class _Scanner:
                 self.fault(f"{mark[1]}: every block of a page is run, and none is marked")
             elif line.lstrip().startswith("```"):
                 self.fence(line)
-            elif comment := _COMMENT.match(stripped):
+            elif comment := COMMENT.match(stripped):
                 self.page.directives.append(self.at)
                 indent = line[: len(line) - len(line.lstrip())]
                 self.comment(comment[1], comment[2], indent)
@@ -343,7 +343,9 @@ class _Scanner:
                 self.fault(f"an expected output after a `{unit.info}` fence is never checked", fence.line)
         else:
             if fence.info == "text" and self.adjacent is not None:
-                self.fault("an output is compared only below <!--pytest-codeblocks:expected-output-->", fence.line)
+                self.fault(
+                    "an output is compared only below <!--pytest-codeblocks:expected-output-->", fence.line
+                )
             unit = Unit([Part(fence)], marks=self.marks)
             self.marks = []
             units.append(unit)
@@ -387,7 +389,7 @@ def _prose(page: Page, head: str) -> str:
         for number in range(fence.line - 1, fence.end):
             lines[number] = _blank(lines[number])
     text = _HTML_COMMENT.sub(lambda match: _blank(match[0]), "".join(lines))
-    return _INLINE_CODE.sub(lambda match: _blank(match[0]), text)
+    return INLINE_CODE.sub(lambda match: _blank(match[0]), text)
 
 
 def _read_headings(page: Page) -> None:
@@ -408,10 +410,10 @@ def _read_inline(page: Page) -> None:
     def line_of(position: int) -> int:
         return page.prose.count("\n", 0, position) + 1
 
-    for match in _FORMULA.finditer(page.prose):
+    for match in FORMULA.finditer(page.prose):
         tex = match["display"] if match["inline"] is None else match["inline"]
         page.formulas.append(Formula(line_of(match.start()), tex.strip(), match["inline"] is None))
-    rest = _FORMULA.sub(lambda match: _blank(match[0]), page.prose)
+    rest = FORMULA.sub(lambda match: _blank(match[0]), page.prose)
     for match in re.finditer(r"(?<!\\)\$", rest):
         page.faults.append(
             Fault(line_of(match.start()), r"a $ that neither opens nor closes a formula (write \$)")

@@ -57,7 +57,9 @@ def python_fences(text: str) -> tuple[list[int], list[Fault]]:
             if program and _is_program(textwrap.dedent("\n".join(body))):
                 faults.append(Fault(start, f"Python in a fence that says `{info}`; write ```python"))
             if info == "console" and re.search(r"\bpython[\d.]* +(-[a-zA-Z]*c\b|-? *<<)", "\n".join(body)):
-                faults.append(Fault(start, "Python on a command line would not be run; write a ```python fence"))
+                faults.append(
+                    Fault(start, "Python on a command line would not be run; write a ```python fence")
+                )
             opened, body = None, []
         elif match and "`" not in match["info"]:
             opened = number, match

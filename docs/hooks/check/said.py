@@ -1,0 +1,124 @@
+"""What both languages say, held together piece by piece (pieces.py): faults are those of the Chinese page.
+
+Not found: what changes places within one piece, number words, a word for another that is none of its opposites.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+
+import yaml
+from book.cache import ROOT
+from book.page import CHINESE, Fault, Page
+
+from .examples import of_pair
+from .pieces import Piece, pairs, sections
+
+
+@of_pair(
+    ("zh", "- 0.51 是负的，这是 True\n", "", 31, "'## 末 {#last}' has paragraph, item here and paragraph, item, item"),
+    ("zh", "每个查询对着一个键：", "Every query has a key: ", 33, "is in English"),
+)
+def same_pieces(english: Page, chinese: Page) -> list[Fault]:
+    """Each section has the same paragraphs, items, rows and titles in the same order, and they are in Chinese."""
+    found = []
+    for ours, theirs in zip(sections(english), sections(chinese), strict=False):
+        kinds = [[piece.kind for piece in pieces] for pieces in (ours, theirs)]
+        if kinds[0] != kinds[1]:
+            said, there = (", ".join(kind[1:]) for kind in reversed(kinds))
+            message = f"'{theirs[0].text}' has {said} here and {there} on the English page"
+            found.append(Fault(theirs[0].line, f"{message} (line {ours[0].line})"))
+    for our, their in pairs(english, chinese):
+        if re.search("[a-z]{3}", our.words) and not CHINESE.search(their.words):
+            found.append(Fault(their.line, f"this {their.kind} is in English: {their.text}"))
+    return found
+
+
+@of_pair(
+    ("zh", "0.51 是负的", "−0.51 是负的", 36, "-0.51, which the English page has not (line 36)"),
+    ("zh", "90%", "80%", 35, "80%, which the English page has not"),
+    ("zh", "figure: 一条正弦", "figure: 三条正弦，长 31", 25, "31, which the English page has not"),
+)
+def same_numbers(english: Page, chinese: Page) -> list[Fault]:
+    """Numbers in digits are the same; where one language says a number in words, the other may use digits."""
+    found = []
+    for ours, theirs in pairs(english, chinese):
+        for number in _without(theirs.numbers, ours.numbers, ours.spoken):
+            found.append(_odd(theirs, number, "which the English page has not", ours))
+        for number in _without(ours.numbers, theirs.numbers, theirs.spoken):
+            found.append(_odd(theirs, number, "which stands on the English page, is not here", ours))
+    return found
+
+
+@of_pair(
+    ("zh", "`posenc.alibi_bias(slopes, 4)`", "`posenc.alibi_bias(slopes, 5)`", 33, "slopes, 5)"),
+)
+def same_inline_code(english: Page, chinese: Page) -> list[Fault]:
+    """Inline code is the same, but for Chinese within it."""
+    found = []
+    for ours, theirs in pairs(english, chinese):
+        codes = [Counter(code for code in piece.code if not CHINESE.search(code)) for piece in (ours, theirs)]
+        chinese_ones = sum(bool(CHINESE.search(code)) for code in theirs.code)
+        for code in codes[1] - codes[0]:
+            found.append(_odd(theirs, f"`{code}`", "which the English page has not", ours))
+        missing = codes[0] - codes[1]
+        if missing.total() > chinese_ones:
+            found.append(
+                _odd(theirs, f"`{min(missing)}`", "which stands on the English page, is not here", ours)
+            )
+    return found
+
+
+@of_pair(
+    ("zh", "$d$ 是偶数", "它是偶数", 9, "$d$, which stands on the English page, is not here"),
+    ("zh", "$d$ 是偶数", "$t$ 是偶数", 9, "$t$, which the English page has not"),
+    ("zh", "$n$ 的宽度是 $d$ , $d$", "$d$ 的宽度是 $d$ , $d$", 9, "$n$, which stands on the English page"),
+)
+def same_inline_formulas(english: Page, chinese: Page) -> list[Fault]:
+    """A sentence in Chinese names things in its own order, so formulas are compared as a collection."""
+    found = []
+    for ours, theirs in pairs(english, chinese):
+        for tex in theirs.formulas - ours.formulas:
+            found.append(_odd(theirs, f"${tex}$", "which the English page has not", ours))
+        for tex in ours.formulas - theirs.formulas:
+            found.append(_odd(theirs, f"${tex}$", "which stands on the English page, is not here", ours))
+    return found
+
+
+@of_pair(
+    ("zh", "每个查询", "每个键", 33, "'键' for '查询'"),
+    ("zh", "两行", "两列", 35, "'列' for '行'"),
+    ("zh", "是 True", "是 False", 36, "'False' for 'True'"),
+)
+def same_words(english: Page, chinese: Page) -> list[Fault]:
+    """Of two opposites (docs/terms.yml) one is not said less often, and the other more, than in English."""
+    found = []
+    for ours, theirs in pairs(english, chinese):
+        for pair in opposites():
+            more = [len(zh.findall(theirs.words)) - len(en.findall(ours.words)) for en, zh in pair]
+            for one, other in ((0, 1), (1, 0)):
+                if more[one] > 0 > more[other]:
+                    said = pair[one][1].findall(theirs.words)[0]
+                    right = re.sub(r"\(\?.*?\)|\W", "", pair[other][1].pattern)
+                    found.append(_odd(theirs, f"'{said}' for '{right}'", "not so on the English page", ours))
+    return found
+
+
+@cache
+def opposites() -> list[list[tuple[re.Pattern[str], re.Pattern[str]]]]:
+    """Pairs of words, each in English and in Chinese."""
+    listed = yaml.safe_load((ROOT / "docs" / "terms.yml").read_text(encoding="utf-8"))["opposites"]
+    return [
+        [(re.compile(f"\\b{en}\\b", re.IGNORECASE), re.compile(zh)) for en, zh in pair] for pair in listed
+    ]
+
+
+def _without(these: Counter[str], those: Counter[str], spoken: set[str]) -> Iterator[str]:
+    return (number for number in these - those if number not in spoken)
+
+
+def _odd(theirs: Piece, what: str, says: str, ours: Piece) -> Fault:
+    return Fault(theirs.line, f"{what}, {says} (line {ours.line}): in this {theirs.kind}")
