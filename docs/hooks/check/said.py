@@ -19,8 +19,15 @@ from .pieces import Piece, pairs, sections
 
 
 @of_pair(
-    ("zh", "- 0.51 是负的，这是 True\n", "", 31, "'## 末 {#last}' has paragraph, item here and paragraph, item, item"),
-    ("zh", "每个查询对着一个键：", "Every query has a key: ", 33, "is in English"),
+    (
+        "zh",
+        "- 0.51 是负的，这是 True\n",
+        "",
+        31,
+        "'## 末 {#last}' has paragraph, item here and paragraph, item, item",
+    ),
+    ("zh", "# 末 {", "# Last {", 31, "there is English"),
+    ("zh", "每个查询对着一个键：", "查询：every query has a key。", 33, "English: every query has a key"),
 )
 def same_pieces(english: Page, chinese: Page) -> list[Fault]:
     """Each section has the same paragraphs, items, rows and titles in the same order, and they are in Chinese."""
@@ -32,8 +39,14 @@ def same_pieces(english: Page, chinese: Page) -> list[Fault]:
             message = f"'{theirs[0].text}' has {said} here and {there} on the English page"
             found.append(Fault(theirs[0].line, f"{message} (line {ours[0].line})"))
     for our, their in pairs(english, chinese):
-        if re.search("[a-z]{3}", our.words) and not CHINESE.search(their.words):
-            found.append(Fault(their.line, f"this {their.kind} is in English: {their.text}"))
+        words = Piece(
+            0, their.kind, re.sub(r"“[^”]*”|\*[^*]*\*", "", their.text)
+        ).words  # without titles of papers
+        left = re.search(r"\b(?:[a-z]+ ){2,}[a-z]+", words)
+        if left or (re.search("[a-z]{3}", our.words) and not CHINESE.search(their.words)):
+            found.append(
+                Fault(their.line, f"in this {their.kind} there is English: {left[0] if left else words}")
+            )
     return found
 
 
