@@ -147,7 +147,7 @@ class Link:
     target: str
 
 
-@dataclass
+@dataclass(eq=False)  # one is itself alone: what is made of it can be kept under it
 class Page:
     path: Path
     text: str

@@ -25,13 +25,12 @@ def _is_program(code: str) -> bool:
     """Whether a fence without a Python info string holds a program all the same."""
     if re.search(r"^\s*>>> ", code, re.MULTILINE):
         return True
-    if not any(_STATEMENT.match(line) or _CALL.match(line) for line in code.splitlines()):
-        return False
     try:
-        ast.parse(code)
+        statements = ast.parse(code).body
     except SyntaxError:
         return False
-    return True
+    has_block = any(hasattr(statement, "body") for statement in statements)
+    return has_block or any(_STATEMENT.match(line) or _CALL.match(line) for line in code.splitlines())
 
 
 def python_fences(text: str) -> tuple[list[int], list[Fault]]:

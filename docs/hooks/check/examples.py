@@ -71,7 +71,7 @@ $$ n = \text{if } d $$
 ```python
 # a comment
 print("sum", 3)
-plot(f"{a} of {b}", label="sine")
+plot(f"{a} of {b}", [0.51, 0.9], label="sine")
 ```
 
 <!--pytest-codeblocks:expected-output-->
@@ -86,7 +86,7 @@ sum 3
 $ pip install posenc  # from PyPI
 ```
 
-## Last {#last}
+## Last {#where-next}
 
 Every query has a key: `posenc.alibi_bias(slopes, 4)`.
 
@@ -108,7 +108,7 @@ $$ n = \text{若 } d $$
 ```python
 # 注释
 print("和", 3)
-plot(f"{a}，共 {b}", label="正弦", lang="zh")
+plot(f"{a}，共 {b}", [0.51, 0.9], label="正弦", lang="zh")
 ```
 
 <!--pytest-codeblocks:expected-output-->
@@ -123,7 +123,7 @@ plot(f"{a}，共 {b}", label="正弦", lang="zh")
 $ pip install posenc  # 从 PyPI 安装
 ```
 
-## 末 {#last}
+## 末 {#where-next}
 
 每个查询对着一个键：`posenc.alibi_bias(slopes, 4)`。
 

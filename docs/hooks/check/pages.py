@@ -15,7 +15,7 @@ from book.cache import ROOT
 from book.page import CHINESE, Fault, Fence, Page, Part, Unit, read
 from book.unread import uncollected
 
-from . import said, terms  # noqa: F401  (what is said in both languages is a check of pairs, too)
+from . import held, said, terms  # noqa: F401  (two of them for their checks)
 from .examples import PAGE, PAIR, of_page, of_pair
 from .pieces import normal
 
@@ -170,6 +170,8 @@ def _wide(number: int, line: str) -> list[Fault]:
 
 @of_page(
     ("zh", "的宽度", "的代币", 9, "词元"),
+    ("zh", "的宽度", "的**代**币", 9, "词元"),
+    ("zh", "的宽度", "的[代](#one)币", 9, "词元"),
 )
 def own_words(page: Page, language: str = "") -> list[Fault]:
     """A thing is called what the book calls it (terms.py)."""
@@ -215,7 +217,7 @@ def same_front_matter(english: Page, chinese: Page) -> list[Fault]:
 @of_pair(
     ("zh", "{#one}", "{#two}", 7, "## #one on the English page"),
     ("zh", "## 一", "### 一", 7, "## #one on the English page"),
-    ("zh", "## 末 {#last}", "", 1, "no heading #last"),
+    ("zh", "## 末 {#where-next}", "", 1, "no heading #where-next"),
 )
 def same_headings(english: Page, chinese: Page) -> list[Fault]:
     """The same ids on the same levels in the same order."""

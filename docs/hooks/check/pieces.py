@@ -10,8 +10,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
+from book.numbers import together, written
 from book.page import COMMENT, FORMULA, INLINE_CODE, Page, front_matter
 
 _KINDS = {
@@ -23,11 +24,6 @@ _KINDS = {
 _LINK = re.compile(
     r"(!?\[(?:[^\[\]]|\[[^\[\]]*\])*\])\(([^()\s]*(?:\([^()]*\)[^()\s]*)*)[^()]*\)|https?://[^\s)]+"
 )
-_NUMBER = re.compile(
-    r"(?<![A-Za-z\d.,_-])(?:(?<![\w)\]])[-−])?(\d+(?:,\d{3})*(?:\.\d+)?)(?:st|nd|rd|th)?"
-    r"(?: ?(%|percent|thousand|million|billion|万|亿))?(?![A-Za-z\d_])"
-)
-_UNITS = {"thousand": 3, "million": 6, "billion": 9, "万": 4, "亿": 8}
 _UP_TO_19 = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
     seventeen eighteen nineteen"""
 _ENGLISH = {word: value for value, word in enumerate(_UP_TO_19.split())}
@@ -68,16 +64,10 @@ class Piece:
     @cached_property
     def numbers(self) -> Counter[str]:
         """Its numbers in digits, as they are written: 1,000 is 1000, 1.1 million is 1100000."""
-        words, found = self.words, Counter[str]()
-        if self.kind in ("figure", "description"):  # plain text, where a space stands for the comma
-            words = re.sub(r"(?<=\d) (?=\d{3}(?!\d))", "", words)
-        for match in _NUMBER.finditer(words):
-            sign = "-" if match[0][0] in "-−" else ""
-            digits, unit = match[1].replace(",", ""), match[2] or ""
-            if unit in _UNITS:
-                digits, unit = str(round(float(digits) * 10 ** _UNITS[unit])), ""
-            found[f"{sign}{digits}{'%' if unit else ''}"] += 1
-        return found
+        words = self.words
+        if self.kind in ("figure", "description"):
+            words = together(words)
+        return Counter(written(words))
 
     @cached_property
     def spoken(self) -> set[str]:
@@ -118,6 +108,7 @@ def normal(tex: str) -> str:
     return re.sub(r"\s+", " ", tex).strip()
 
 
+@lru_cache(maxsize=64)
 def sections(page: Page) -> list[list[Piece]]:
     """The pieces of a page, section by section; the first begins with title and description."""
     _, head, _ = front_matter(page.text)

@@ -24,7 +24,7 @@ from .pieces import Piece, pairs, sections
         "- 0.51 是负的，这是 True\n",
         "",
         31,
-        "'## 末 {#last}' has paragraph, item here and paragraph, item, item",
+        "'## 末 {#where-next}' has paragraph, item here and paragraph, item, item",
     ),
     ("zh", "# 末 {", "# Last {", 31, "there is English"),
     ("zh", "每个查询对着一个键：", "查询：every query has a key。", 33, "English: every query has a key"),
