@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+from collections.abc import Iterator
 
-from .page import Fault, Page
+from .page import Fault, Page, Unit
 
 _OPENING = re.compile(r"(?P<before>[\s>]*(?:(?:[-*+]|\d+[.)])\s+)?)(?P<fence>`{3,}|~{3,})(?P<info>.*)$")
 _PYTHON_NAME = re.compile(
@@ -118,4 +119,30 @@ def uncollected(page: Page) -> list[Fault]:
         for line in run
         if line not in found
     ]
+    faults += [fault for unit in page.blocks for fault in _changes_of_posenc(unit)]
     return sorted(faults, key=lambda fault: fault.line)
+
+
+def _changes_of_posenc(unit: Unit) -> Iterator[Fault]:
+    """What a block does to posenc would be done or not, as the cache has the block or has it not."""
+    try:
+        nodes = list(ast.walk(ast.parse(unit.code)))
+    except SyntaxError:
+        return
+    ours = set()
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                if (getattr(node, "module", None) or alias.name).partition(".")[0] == "posenc":
+                    ours.add((alias.asname or alias.name).partition(".")[0])
+    for node in nodes:
+        name: ast.AST | None = None
+        if isinstance(node, ast.Attribute):
+            if not isinstance(node.ctx, ast.Load) or node.attr in ("__file__", "__path__", "__dict__"):
+                name = node
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("setattr", "delattr", "vars"):
+            name = node.args[0] if node.args else None
+        while isinstance(name, ast.Attribute):
+            name = name.value
+        if isinstance(name, ast.Name) and name.id in ours:
+            yield Fault(unit.page_line(name.lineno), f"a block leaves `{name.id}` as it is, and where it is")

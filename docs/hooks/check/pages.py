@@ -32,6 +32,26 @@ _NUMBER = r"(?<![A-Za-z\d.])\d+(?:\.\d+)?(?![A-Za-z\d])"  # not those in float32
     ("en", "The width", "This costs $5. The width", 9, r"(write \$)"),
     ("en", "```python\n# a", "```py\n# a", 13, "its info string is `py`"),
     ("en", "title: A", "title: a: b", 2, "the front matter is no YAML"),
+    ("en", "# a comment", "import posenc as p; p.plot.x = 1", 14, "a block leaves `p` as it is"),
+    ("en", "# a comment", "from posenc import nn; open(nn.__file__)", 14, "a block leaves `nn` as it is"),
+    (
+        "en",
+        "# a comment",
+        "import posenc.nn; setattr(posenc.nn, 'x', 1)",
+        14,
+        "a block leaves `posenc` as it is",
+    ),
+    ("en", "```console\n", "```console\n$ python -c 'x'\n", 27, "Python on a command line"),
+    ("en", "<!--pytest-codeblocks:exp", "<!--pytest-codeblock:exp", 19, "says nothing to pytest-codeblocks"),
+    ("en", "<!--pytest-codeblocks:expected-output-->", "", 21, "an output is compared only below"),
+    ("en", "expected-output-->", "expected-output-ignore-whitespace-->", 19, "is not used here"),
+    (
+        "en",
+        "figure: a sine -->",
+        "figure: a sine -->\n\n```text\nfor x in y:\n    x\n```",
+        27,
+        "Python in a fence",
+    ),
 )
 def census(page: Page, language: str = "") -> list[Fault]:
     """Fences, comments and formulas that are not what they seem: above all, Python that would not be run."""
