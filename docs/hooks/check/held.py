@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import pkgutil
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 from book.cache import PACKAGE, ROOT
@@ -18,13 +19,8 @@ from .pieces import Piece, sections
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _NOT_NAMES = re.compile(r"\"[^\"]*\"|'[^']*'|\\[a-z]+|[\w./-]*\.(?:py|json|md|yml|toml)\b|--?[a-z][\w-]*")
-_ROOTS = {
-    "nn": ("posenc.nn", "torch.nn"),
-    "plot": ("posenc.plot",),
-    "np": ("numpy",),
-    "F": ("torch.nn.functional",),
-}
-_ROOTS |= {name: (name,) for name in ("posenc", "numpy", "torch")}
+_ROOTS = {name: [name] for name in ("posenc", "numpy", "torch")}  # what a name in code stands for
+_ROOTS |= {"nn": ["posenc.nn", "torch.nn"], "plot": ["posenc.plot"], "np": ["numpy"]}
 
 
 def _pieces(page: Page) -> Iterator[Piece]:
@@ -53,9 +49,8 @@ def names(page: Page, language: str) -> list[Fault]:
         for code in piece.code:
             code = _NOT_NAMES.sub(" ", code)
             unknown = [name for name in _NAME.findall(code) if name not in known]
-            unknown += [
-                chain for chain in re.findall(r"(?<![\w.])[A-Za-z]\w*(?:\.\w+)+", code) if not _is(chain)
-            ]
+            chains = re.findall(r"(?<![\w.])[A-Za-z]\w*(?:\.\w+)+", code)
+            unknown += [chain for chain in chains if not _is(chain)]
             found += [Fault(piece.line, f"there is no `{name}`") for name in unknown]
     return found
 
@@ -66,9 +61,8 @@ def _known() -> frozenset[str]:
     texts = [path.read_text(encoding="utf-8") for path in files]
     pages = [_page(path) for path in (ROOT / "docs").glob("[ez][nh]/*.md")]
     texts += [fence.code for page in pages for fence in page.fences]
-    texts += [
-        code for page in pages if page.path.stem == "notation" for p in _pieces(page) for code in p.code
-    ]
+    notation = [page for page in pages if page.path.stem == "notation"]
+    texts += [code for page in notation for piece in _pieces(page) for code in piece.code]
     return _names(texts)
 
 
@@ -79,21 +73,12 @@ def _names(texts: Iterable[str]) -> frozenset[str]:
 @cache
 def _is(chain: str) -> bool:
     """Whether `a.b.c` is there, if `a` is a module of the book's."""
-    root, *rest = chain.split(".")
-    return root not in _ROOTS or any(_has(module, rest) for module in _ROOTS[root])
-
-
-def _has(module: str, names: list[str]) -> bool:
-    thing = import_module(module)
-    for k, name in enumerate(names):
-        if not hasattr(thing, name):
-            try:
-                thing = import_module(".".join([module, *names[: k + 1]]))
-            except ImportError:
-                return False
-        else:
-            thing = getattr(thing, name)
-    return True
+    root, _, rest = chain.partition(".")
+    for module in _ROOTS.get(root, []):
+        with contextlib.suppress(ImportError, AttributeError):
+            pkgutil.resolve_name(f"{module}.{rest}")
+            return True
+    return root not in _ROOTS
 
 
 # --- Numbers ------------------------------------------------------------------------------------------------

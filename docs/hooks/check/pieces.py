@@ -44,9 +44,9 @@ class Piece:
     text: str
 
     @cached_property
-    def code(self) -> list[str]:
+    def code(self) -> Counter[str]:
         """Its inline code."""
-        return [match[2] for match in INLINE_CODE.finditer(self.text)]
+        return Counter(match[2] for match in INLINE_CODE.finditer(self.text))
 
     @cached_property
     def formulas(self) -> Counter[str]:
