@@ -162,10 +162,11 @@ def letters(page: Page, language: str) -> list[Fault]:
     """A letter in a formula stands in the tables of the notation: for the book, or for this chapter alone."""
     if page.path.stem == "notation":
         return []
-    known, found = _notation(language, page.path.stem), []
+    known, found = set(_notation(language, page.path.stem)), []
     for formula in page.formulas:
-        for letter in dict.fromkeys(_letters(formula.tex)):
-            if letter not in known:
+        for letter in _letters(formula.tex):
+            if letter not in known:  # said once a page
+                known.add(letter)
                 found.append(Fault(formula.line, f"${letter}$ is in no table of the notation, for this page"))
         if re.search(r"(?<![A-Za-z\\{])k(?:_|(?<=\{k)\}_)", formula.tex):
             found.append(Fault(formula.line, r"$k$ is the offset, which has no index; a key is \mathbf{k}"))
