@@ -480,6 +480,26 @@ def test_faults_of_output_and_figure_are_named_by_their_line(ran: list[str]) -> 
     assert fault.startswith("a.md:10: this block prints, and its expected output stands before it")
 
 
+@pytest.mark.parametrize(
+    ("draws", "true", "false"),
+    [
+        ("plt.plot([(k - 30) ** 2 / 64 for k in range(200)])", "from 14.1 to 446", "from 14.2 to 447"),
+        ("plt.imshow([[0.25, 0.5], [0.75, 1]])", "25 % and 0.75", "35 % and 0.76"),
+        ("plt.bar([0, 1], [0.3, 0.72])", "0.30 and 0.72", "0.31 and 0.82"),
+        ("plt.scatter([1], [2.5], label='1 234')", "2.5, called 1 234", "2.9, called 1 235"),
+    ],
+)
+def test_a_caption_says_what_its_drawing_shows(ran: list[str], draws: str, true: str, false: str) -> None:
+    text = f"```python\nimport matplotlib.pyplot as plt\n\n{draws}\nplt.legend()\n```\n"
+    text = text if "label" in draws else text.replace("plt.legend()\n", "")
+    for caption, description, faults in ((true, false, 2), (false, true, 2), (true, true, 0)):
+        comments = f"<!-- figure: {caption} -->\n<!-- description: {description} -->\n"
+        said = blocks.report(blocks.prepare({"a.md": pages.parse(text + comments, Path("a.md"))}))
+        assert [fault.partition("neither")[2] for fault in said] == [
+            " in the drawing nor in its block"
+        ] * faults
+
+
 # --- Drawings -----------------------------------------------------------------------------------------------
 
 

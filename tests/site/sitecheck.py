@@ -102,6 +102,8 @@ def all_pages(site: Path) -> list[Page]:
 
 # What it fetches by itself. A plain link is followed by the reader, or not.
 FETCHED = {
+    "a": ("ping",),
+    "area": ("ping",),
     "audio": ("src",),
     "embed": ("src",),
     "iframe": ("src",),
@@ -118,6 +120,8 @@ FETCHED = {
 NOT_FETCHED = {"canonical", "next", "prev", "author", "license", "help", "search"}
 CSS_URL = re.compile(r"""(?:url\(\s*|@import\s+)["']?([^"')\s]+)""")
 
+SCRIPT_URL = re.compile(r"""["'`]((?:(?:https?|wss?):)?//[\w.-]+[^"'`\s]*)""")
+
 
 def elsewhere(url: str) -> bool:
     parts = urlsplit(url.strip())
@@ -133,15 +137,22 @@ def elsewhere(url: str) -> bool:
     (ORDER, END, '<div style="background: url(https://cdn.example/a.png)"></div>', "cdn.example"),
     (ORDER, END, "<style>@import 'https://cdn.example/a.css';</style>", "cdn.example"),
     (ORDER, END, '<svg><image xlink:href="https://cdn.example/a.png"/></svg>', "cdn.example"),
+    (ORDER, END, '<svg><rect fill="url(https://cdn.example/a.svg#b)"/></svg>', "cdn.example"),
+    (ORDER, END, '<a href="#" ping="https://track.example">x</a>', "track.example"),
+    (ORDER, END, "<script>fetch('//track.example/a')</script>", "track.example"),
+    (ORDER, END, '<button onclick="fetch(`https://track.example`)">x</button>', "track.example"),
 )
 def third_parties(page: Page) -> Iterator[str]:
     """Addresses outside the site that a browser would fetch, or connect to, by itself."""
     # where a page has scripts, alternate is fetched as well: Material's looks for a sitemap there
     ignored = NOT_FETCHED | (set() if page.html.find("script", src=True) else {"alternate"})
     for tag in page.html.find_all(True):
-        urls: list[str] = CSS_URL.findall(str(tag.get("style") or ""))
+        urls: list[str] = CSS_URL.findall(" ".join(map(str, tag.attrs.values())))
         if tag.name == "style":
             urls += CSS_URL.findall(tag.get_text())
+        programs = [str(value) for name, value in tag.attrs.items() if name.startswith("on")]
+        for program in [*programs, tag.get_text() if tag.name == "script" else ""]:
+            urls += SCRIPT_URL.findall(program)
         if tag.name == "link" and {str(word).lower() for word in tag.get_attribute_list("rel")} - ignored:
             urls.append(str(tag.get("href") or ""))
         for attribute in FETCHED.get(tag.name, ()):

@@ -24,7 +24,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import cache, figures, outputs, reach, unread
+from . import cache, figures, numbers, outputs, reach, unread
 from . import page as pages
 from . import run as runner
 from .state import Book, Prepared
@@ -51,7 +51,8 @@ class Runs:
     def __init__(self, package: Path = cache.PACKAGE, store: cache.Store | None = None) -> None:
         self.sources = reach.sources(package)
         self.store = store or cache.Store("blocks")
-        self.depends_on = cache.digest(files=[Path(runner.__file__), Path(figures.__file__)])
+        programs = [Path(str(module.__file__)) for module in (runner, figures, numbers)]
+        self.depends_on = cache.digest(files=programs)
         self.outcomes: dict[str, runner.Outcome] = {}  # by their own key
         self._keys: dict[tuple[str, ...], Keys] = {}
 

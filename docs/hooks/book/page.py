@@ -32,14 +32,14 @@ CHINESE = re.compile(r"[\u3001-\u303f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff
 
 _DIRECTIVE = re.compile(r"<!--[-\s]*pytest-codeblocks:(.*)-->")
 _MARK = re.compile(r"<!--[-\s]*(pytest\.mark\..*)-->")
-_COMMENT = re.compile(r"<!--\s*(figure|description):\s*(.*?)\s*-->$")
+COMMENT = re.compile(r"<!--\s*(figure|description):\s*(.*?)\s*-->$")
 _COMMENT_START = re.compile(r"<!--\s*(figure|description)\b")
 _FRONT_MATTER = re.compile(r"(?:# )?---[ \t]*\n(.*?\n)?(?:# )?(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
 _HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*(?:\{([^{}]*)\})?\s*#*\s*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)\s*$")
-_INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
+INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 _HTML_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-_FORMULA = re.compile(
+FORMULA = re.compile(
     r"(?<![\\$])\$\$(?P<display>(?:[^$\\]|\\.)+?)\$\$"
     r"|(?<![\\$])\$(?![\s$])(?P<inline>(?:[^$\\\n]|\\.|\n(?!\s*\n))+?)(?<!\s)\$(?!\$)",
     re.DOTALL,
@@ -149,7 +149,7 @@ class Link:
     target: str
 
 
-@dataclass
+@dataclass(eq=False)  # one is itself alone: what is made of it can be kept under it
 class Page:
     path: Path
     text: str
@@ -264,11 +264,13 @@ class _Scanner:
                 self.fault(f"{mark[1]}: every block of a page is run, and none is marked")
             elif line.lstrip().startswith("```"):
                 self.fence(line)
-            elif comment := _COMMENT.match(stripped):
+            elif comment := COMMENT.match(stripped):
                 self.page.directives.append(self.at)
                 indent = line[: len(line) - len(line.lstrip())]
                 self.comment(comment[1], comment[2], indent)
             else:
+                if re.match(r"<!--.*pytest", stripped):
+                    self.fault(f"this comment says nothing to pytest-codeblocks: {stripped}")
                 if _COMMENT_START.match(stripped):
                     self.fault("a figure or description comment stands on one line: <!-- figure: caption -->")
                 self.prose()
@@ -289,6 +291,8 @@ class _Scanner:
         if keyword in ("expected-output", "expected-output-ignore-whitespace"):
             if not units or self.adjacent is None:
                 self.fault(f"{keyword} does not directly follow its block")
+            if keyword != "expected-output":
+                self.fault(f"{keyword} is not used here: an output is compared as it is shown")
             if units:
                 if units[-1].expected is not None:
                     self.fault("the block already has its expected output (one for all its parts)")
@@ -347,6 +351,10 @@ class _Scanner:
             if unit.info != "python":
                 self.fault(f"an expected output after a `{unit.info}` fence is never checked", fence.line)
         else:
+            if fence.info == "text" and self.adjacent is not None:
+                self.fault(
+                    "an output is compared only below <!--pytest-codeblocks:expected-output-->", fence.line
+                )
             unit = Unit([Part(fence)], marks=self.marks)
             self.marks = []
             units.append(unit)
@@ -390,7 +398,7 @@ def _prose(page: Page, head: str) -> str:
         for number in range(fence.line - 1, fence.end):
             lines[number] = _blank(lines[number])
     text = _HTML_COMMENT.sub(lambda match: _blank(match[0]), "".join(lines))
-    return _INLINE_CODE.sub(lambda match: _blank(match[0]), text)
+    return INLINE_CODE.sub(lambda match: _blank(match[0]), text)
 
 
 def _read_headings(page: Page) -> None:
@@ -411,10 +419,10 @@ def _read_inline(page: Page) -> None:
     def line_of(position: int) -> int:
         return page.prose.count("\n", 0, position) + 1
 
-    for match in _FORMULA.finditer(page.prose):
+    for match in FORMULA.finditer(page.prose):
         tex = match["display"] if match["inline"] is None else match["inline"]
         page.formulas.append(Formula(line_of(match.start()), tex.strip(), match["inline"] is None))
-    rest = _FORMULA.sub(lambda match: _blank(match[0]), page.prose)
+    rest = FORMULA.sub(lambda match: _blank(match[0]), page.prose)
     for match in re.finditer(r"(?<!\\)\$", rest):
         page.faults.append(
             Fault(line_of(match.start()), r"a $ that neither opens nor closes a formula (write \$)")

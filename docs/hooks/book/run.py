@@ -35,7 +35,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from . import BookError, cache, figures
+from . import BookError, cache, figures, numbers
 from .cache import PACKAGE, ROOT
 
 BLOCK = "<block>"  # file name of a block in tracebacks
@@ -204,7 +204,12 @@ def _keep(outcome: Outcome, printed: io.StringIO, draw: bool) -> None:
     printed.truncate()
     drawn = [plt.figure(number) for number in plt.get_fignums()]
     outcome.figures.append(
-        [{"svg": figures.to_svg(figure), "axes": figures.labels(figure)} if draw else {} for figure in drawn]
+        [
+            {"svg": figures.to_svg(figure), "axes": figures.labels(figure), "numbers": numbers.drawn(figure)}
+            if draw
+            else {}
+            for figure in drawn
+        ]
     )
     plt.close("all")
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+from collections.abc import Iterator
 
-from .page import Fault, Page
+from .page import Fault, Page, Unit
 
 _OPENING = re.compile(r"(?P<before>[\s>]*(?:(?:[-*+]|\d+[.)])\s+)?)(?P<fence>`{3,}|~{3,})(?P<info>.*)$")
 _PYTHON_NAME = re.compile(
@@ -25,13 +26,12 @@ def _is_program(code: str) -> bool:
     """Whether a fence without a Python info string holds a program all the same."""
     if re.search(r"^\s*>>> ", code, re.MULTILINE):
         return True
-    if not any(_STATEMENT.match(line) for line in code.splitlines()):
-        return False
     try:
-        ast.parse(code)
+        statements = ast.parse(code).body
     except SyntaxError:
         return False
-    return True
+    has_block = any(hasattr(statement, "body") for statement in statements)
+    return has_block or any(_STATEMENT.match(line) or _CALL.match(line) for line in code.splitlines())
 
 
 def python_fences(text: str) -> tuple[list[int], list[Fault]]:
@@ -56,6 +56,10 @@ def python_fences(text: str) -> tuple[list[int], list[Fault]]:
             program = info.split(" ")[0] not in ("markdown", "md") and start not in found
             if program and _is_program(textwrap.dedent("\n".join(body))):
                 faults.append(Fault(start, f"Python in a fence that says `{info}`; write ```python"))
+            if info == "console" and re.search(r"\bpython[\d.]* +(-[a-zA-Z]*c\b|-? *<<)", "\n".join(body)):
+                faults.append(
+                    Fault(start, "Python on a command line would not be run; write a ```python fence")
+                )
             opened, body = None, []
         elif match and "`" not in match["info"]:
             opened = number, match
@@ -115,4 +119,30 @@ def uncollected(page: Page) -> list[Fault]:
         for line in run
         if line not in found
     ]
+    faults += [fault for unit in page.blocks for fault in _changes_of_posenc(unit)]
     return sorted(faults, key=lambda fault: fault.line)
+
+
+def _changes_of_posenc(unit: Unit) -> Iterator[Fault]:
+    """What a block does to posenc would be done or not, as the cache has the block or has it not."""
+    try:
+        nodes = list(ast.walk(ast.parse(unit.code)))
+    except SyntaxError:
+        return
+    ours = set()
+    for node in nodes:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                if (getattr(node, "module", None) or alias.name).partition(".")[0] == "posenc":
+                    ours.add((alias.asname or alias.name).partition(".")[0])
+    for node in nodes:
+        name: ast.AST | None = None
+        if isinstance(node, ast.Attribute):
+            if not isinstance(node.ctx, ast.Load) or node.attr in ("__file__", "__path__", "__dict__"):
+                name = node
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("setattr", "delattr", "vars"):
+            name = node.args[0] if node.args else None
+        while isinstance(name, ast.Attribute):
+            name = name.value
+        if isinstance(name, ast.Name) and name.id in ours:
+            yield Fault(unit.page_line(name.lineno), f"a block leaves `{name.id}` as it is, and where it is")

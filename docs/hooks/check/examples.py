@@ -64,14 +64,14 @@ description: B
 
 ## One {#one}
 
-The width $d$ of $x$ is $d$.
+The width $d$ of $n$ is $d$.
 
-$$ y = \text{if } x $$
+$$ n = \text{if } d $$
 
 ```python
 # a comment
 print("sum", 3)
-plot(f"{a} of {b}", label="sine")
+plot(f"{a} of {b}", [0.51, 0.9], label="sine")
 ```
 
 <!--pytest-codeblocks:expected-output-->
@@ -85,6 +85,13 @@ sum 3
 ```console
 $ pip install posenc  # from PyPI
 ```
+
+## Last {#where-next}
+
+Every query has a key: `posenc.alibi_bias(slopes, 4)`.
+
+- Two rows, 90 percent of them
+- 0.51 is negative: True
 """,
     "zh": r"""---
 title: 甲
@@ -94,14 +101,14 @@ description: 乙
 
 ## 一 {#one}
 
-$x$ 的宽度是 $d$ , $d$ 是偶数。
+$n$ 的宽度是 $d$ , $d$ 是偶数。
 
-$$ y = \text{若 } x $$
+$$ n = \text{若 } d $$
 
 ```python
 # 注释
 print("和", 3)
-plot(f"{b} 中的 {a}", label="正弦", lang="zh")
+plot(f"{a}，共 {b}", [0.51, 0.9], label="正弦", lang="zh")
 ```
 
 <!--pytest-codeblocks:expected-output-->
@@ -115,5 +122,12 @@ plot(f"{b} 中的 {a}", label="正弦", lang="zh")
 ```console
 $ pip install posenc  # 从 PyPI 安装
 ```
+
+## 末 {#where-next}
+
+每个查询对着一个键：`posenc.alibi_bias(slopes, 4)`。
+
+- 两行，占 90%
+- 0.51 是负的，这是 True
 """,
 }

@@ -16,6 +16,9 @@ from book.page import CHINESE, Fault
 _NOT_OURS = re.compile(
     r"`[^`\n]+`|(?<![\w*])\*(?=[^\s*])(?=[^*\n]*[A-Z])[^*\n\u3400-\u9fff]+(?<=[^\s*])\*(?!\*)"
 )
+_MARKUP = re.compile(
+    r"\*\*|</?(?:a|b|i|em|strong|span)\b[^<>]*>|(?<=\])\([^()\s]*\)|[\[\]\u200b\u00ad]"
+)  # inside a word, too
 _QUOTED = re.compile(r"“[^“”\n]*”|\"[^\"\n]*\"")
 
 
@@ -57,7 +60,7 @@ def faults(text: str) -> list[Fault]:
     """Where a text says a thing otherwise than the book does."""
     found = []
     for number, line in enumerate(text.split("\n"), start=1):
-        ours = _NOT_OURS.sub(_blank, line)
+        ours = _MARKUP.sub("", _NOT_OURS.sub(_blank, line))
         unquoted = _QUOTED.sub(_blank, ours)
         for term in terms():
             for wrong in term.wrong:

@@ -5,8 +5,8 @@
     python docs/hooks/check --run                     # runs the blocks, too, those that are not in the cache
     python docs/hooks/check --update-outputs          # writes their outputs anew and shows what has changed
 
-Exit status 1 where there is a fault. `--update-outputs` leaves prose alone: the numbers that
-it quotes are the author's to look after.
+Exit status 1 where there is a fault. `--update-outputs` leaves prose alone: decimals and percentages that no
+output has any more are named (held.py), other numbers are the author's to look after.
 """
 
 from __future__ import annotations
