@@ -17,7 +17,7 @@ from book.page import Fault, Page, read
 from .examples import of_page
 from .pieces import Piece, sections
 
-_NAME = re.compile(r"[A-Za-z_]\w*")
+_NAME = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*\b")
 _NOT_NAMES = re.compile(r"\"[^\"]*\"|'[^']*'|\\[a-z]+|[\w./-]*\.(?:py|json|md|yml|toml)\b|--?[a-z][\w-]*")
 _ROOTS = {name: [name] for name in ("posenc", "numpy", "torch")}  # what a name in code stands for
 _ROOTS |= {"nn": ["posenc.nn", "torch.nn"], "plot": ["posenc.plot"], "np": ["numpy"]}
