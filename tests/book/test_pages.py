@@ -320,6 +320,13 @@ def test_the_front_page_lists_every_chapter_in_reading_order(language: str) -> N
     assert list(dict.fromkeys(re.findall(r"\]\(([\w/]+\.(?:md|py))", text))) == nav
 
 
+def test_every_chapter_says_what_it_is_good_for() -> None:
+    """By which the checks know a chapter, and want its other sections."""
+    for page in BOOKS["en"].values():
+        chapter = page.path.stem != "index" and page.meta.get("chapter") is not False
+        assert not chapter or "goals" in {heading.id for heading in page.headings}, page.path
+
+
 @pytest.mark.parametrize(
     ("lines", "length"),
     [
