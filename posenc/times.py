@@ -66,7 +66,9 @@ def time_frequencies(dim: int, *, shortest: float, longest: float) -> np.ndarray
     longest = number("longest", longest)
     if longest <= shortest:
         raise ValueError(f"longest must be above shortest = {shortest:g}, got {longest:g}")
-    return 2 * math.pi / np.geomspace(shortest, longest, dim // 2)
+    # Not np.geomspace, which torch.compile does not know.
+    steps = np.arange(dim // 2, dtype=np.float64) / (dim // 2 - 1)
+    return 2 * math.pi / (shortest * (longest / shortest) ** steps)
 
 
 def time_encoding(
@@ -158,7 +160,7 @@ def nearest_index(seconds: Array, marks: Array, *, within: float | None = None) 
             another unit or of another clip is an error and not the last frame.
 
     Returns:
-        Integer array of the shape of seconds. The earlier of two marks that are equally near.
+        Integer array of the shape of seconds. Of two marks at the same distance the earlier; of equal marks, any.
 
     Raises:
         ValueError: marks that go back, or a time without a mark within reach.
@@ -277,12 +279,14 @@ def periodic_encoding(
 
 def as_times(name: str, times: Any, shortest: float | None = None) -> tuple[Namespace, Array]:
     """The library of times and the times in float64; fine enough for waves of period `shortest`, if given."""
-    if is_length(times) or not (isinstance(times, list | tuple) or is_array(times)):
+    # Tuples of types: torch.compile cannot trace a union of them.
+    listed = isinstance(times, (list, tuple))
+    if is_length(times) or not (listed or is_array(times)):
         kind = type(times).__name__
         raise TypeError(f"{name} must be an array or a list of times, got {times!r} of type {kind}")
-    if isinstance(times, list | tuple) and any(isinstance(x, np.datetime64 | np.timedelta64) for x in times):
+    if listed and any(isinstance(x, (np.datetime64, np.timedelta64)) for x in times):
         times = np.asarray(times)
-    if isinstance(times, np.ndarray | np.generic) and times.dtype.kind in "mM":
+    if isinstance(times, (np.ndarray, np.generic)) and times.dtype.kind in "mM":
         raise TypeError(f"{name} must be numbers, got {times.dtype}: posenc.times.to_seconds(...) makes them")
     xp, t = as_numbers(name, times)
     if shortest is None or not is_array(times) or not xp.isdtype(times.dtype, "real floating"):
