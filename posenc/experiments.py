@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -243,7 +244,10 @@ def train_gap_task(
             x = model.embedding(torch.zeros(seconds.shape, dtype=torch.int64))
             return model.after_codes(copied(x, seconds / unit))
 
-        groups = [{"params": [*model.parameters()]}, {"params": [*copied.parameters()], "lr": 3e-2}]
+        groups: list[dict[str, Any]] = [
+            {"params": [*model.parameters()]},
+            {"params": [*copied.parameters()], "lr": 3e-2},
+        ]
         optimizer = torch.optim.Adam(groups, lr=3e-3)
         losses = []
         for _ in range(steps):

@@ -6,6 +6,7 @@ python tests/benchmarks/bench_times.py
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from posenc.nn import SinusoidalEncoding, TimeEncoding
 from posenc.times import nearest_index
 
 N, DIM = 20_000, 256
-PERIODS = {"shortest": 0.2, "longest": 600.0}
+PERIODS: dict[str, Any] = {"shortest": 0.2, "longest": 600.0}
 
 
 def rows() -> Iterator[Row]:

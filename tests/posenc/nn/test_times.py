@@ -13,6 +13,7 @@ from posenc import time_encoding
 from posenc.nn import TimeEncoding
 
 PERIODS: dict[str, Any] = {"shortest": 0.2, "longest": 120.0}
+ONE: Any = 1
 T = torch.tensor([0.0, 0.4, 1.3, 1.2, 59.9])
 
 
@@ -95,7 +96,7 @@ def test_travels_with_a_model() -> None:
             "longest must be above shortest = 2, got 1",
         ),
         (
-            lambda: TimeEncoding(8, **PERIODS, learned_scale=1),
+            lambda: TimeEncoding(8, **PERIODS, learned_scale=ONE),
             TypeError,
             "learned_scale must be True or False, got 1",
         ),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from drawings import legend, points, texts
@@ -27,7 +29,7 @@ def test_each_word_goes_to_its_nearest_frame_and_to_that_of_its_index() -> None:
     assert [text.get_position()[0] for text in ax.texts] == TIMES.tolist()
     assert legend(ax) == ["nearest frame", "frame of the same index"]
     (sound,) = [c for c in ax.collections if isinstance(c, PolyCollection)]
-    outline = sound.get_paths()[0].vertices
+    outline = np.array(sound.get_paths()[0].vertices, dtype=float)
     assert outline[:, 0].max() == pytest.approx(6, abs=0.05)
     assert np.abs(outline[:, 1] - 2).max() == pytest.approx(0.35)
 
@@ -56,8 +58,14 @@ def test_kernels_are_shares_of_their_largest() -> None:
         ({"rate": 0}, "rate must be above 0"),
     ],
 )
-def test_a_clip_that_does_not_fit_together_is_refused(options: dict, message: str) -> None:
-    clip = {"audio": np.ones(9), "rate": 2.0, "words": list("abc"), "times": TIMES, "frames": FRAMES}
+def test_a_clip_that_does_not_fit_together_is_refused(options: dict[str, Any], message: str) -> None:
+    clip: dict[str, Any] = {
+        "audio": np.ones(9),
+        "rate": 2.0,
+        "words": list("abc"),
+        "times": TIMES,
+        "frames": FRAMES,
+    }
     with pytest.raises(ValueError, match=message):
         plot.clip_axis(**{**clip, **options})
 
