@@ -125,5 +125,6 @@ def time_kernels(
         ax.plot(t, kernel / (float(np.abs(kernel).max()) or 1.0), color=color, linestyle=line, label=label)
     ax.axvline(t[index], color=GREY, linewidth=0.8)
     ax.set(xlabel=word("seconds", lang) if unit is None else unit, ylabel=word("similarity", lang))
+    ax.locator_params(axis="x", nbins=6)
     legend_above(quiet(ax))
     return ax
