@@ -47,6 +47,7 @@ from posenc.rotary import (
 )
 from posenc.shift import shift_matrix
 from posenc.sinusoidal import sinusoidal_encoding, sinusoidal_frequencies, sinusoidal_wavelengths
+from posenc.times import periodic_encoding, time_encoding
 
 __all__ = [
     "add_positions",
@@ -80,6 +81,7 @@ __all__ = [
     "one_hot_encoding",
     "pack_sequences",
     "pad_batch",
+    "periodic_encoding",
     "positions_from_mask",
     "rbf_encoding",
     "relative_bias",
@@ -93,6 +95,7 @@ __all__ = [
     "sinusoidal_wavelengths",
     "t5_bias",
     "t5_bucket",
+    "time_encoding",
     "yarn_attention_factor",
     "yarn_frequencies",
 ]

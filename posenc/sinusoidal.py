@@ -123,11 +123,11 @@ def sinusoidal_encoding(
         return _table(integer("positions", positions, minimum=0), freqs, check_float_dtype(dtype, xp), xp)
     xp, t = as_positions(positions)
     dtype = check_float_dtype(dtype, xp)
-    return _codes(t, to_device_of(freqs, t, xp), dtype, xp)
+    return codes_at(t, to_device_of(freqs, t, xp), dtype, xp)
 
 
-def _codes(t: Array, freqs: Array, dtype: DType, xp: Namespace) -> Array:
-    """The formula, for positions in float64."""
+def codes_at(t: Array, freqs: Array, dtype: DType, xp: Namespace) -> Array:
+    """The formula, for positions in float64 and whatever frequencies."""
     angles = t[..., None] * freqs
     pairs = xp.stack([xp.astype(xp.sin(angles), dtype), xp.astype(xp.cos(angles), dtype)], axis=-1)
     return xp.reshape(pairs, (*t.shape, 2 * freqs.shape[0]))
@@ -141,7 +141,7 @@ def _table(n: int, freqs: np.ndarray, dtype: DType, xp: Namespace) -> Array:
     """
     block = 2 ** round(math.log2(max(n, 1)) / 2)
     starts, steps = xp.arange(0, n, block, dtype=xp.float64), xp.arange(block, dtype=xp.float64)
-    code, step = (_as_complex(_codes(t, xp.asarray(freqs), xp.float64, xp), xp) for t in (starts, steps))
+    code, step = (_as_complex(codes_at(t, xp.asarray(freqs), xp.float64, xp), xp) for t in (starts, steps))
     turn = -1j * step
     table = xp.empty((n, 2 * len(freqs)), dtype=dtype)
     # Some blocks at a time in one buffer, so that the float64 values stay in the processor's cache.

@@ -5,6 +5,7 @@ from posenc.nn.learned import LearnedEncoding
 from posenc.nn.relative import FireBias, KerpleBias, RelativeBias, ShawAttention, T5Bias
 from posenc.nn.rotary import RotaryEmbedding
 from posenc.nn.sinusoidal import SinusoidalEncoding
+from posenc.nn.times import TimeEncoding
 
 __all__ = [
     "AlibiAttention",
@@ -17,4 +18,5 @@ __all__ = [
     "ShawAttention",
     "SinusoidalEncoding",
     "T5Bias",
+    "TimeEncoding",
 ]

@@ -39,16 +39,16 @@ def check_reach(offset: int, seq: int, max_len: int) -> None:
         )
 
 
-def check_positions(positions: Tensor, x: Tensor, offset: int) -> None:
+def check_positions(positions: Tensor, x: Tensor, offset: int = 0, name: str = "positions") -> None:
     """TypeError or ValueError unless positions hold a number for each token of x, and no offset is given."""
     if offset != 0:
         raise ValueError(f"offset must be 0 when positions are given, got {offset}")
     if not isinstance(positions, Tensor):
-        raise TypeError(f"positions must be a tensor, got {type(positions).__name__}")
+        raise TypeError(f"{name} must be a tensor, got {type(positions).__name__}")
     # Not `in`: torch.compile cannot look for lengths that it leaves open.
     if positions.shape != x.shape[-2:-1] and positions.shape != x.shape[:-1]:
         raise ValueError(
-            f"positions must have shape {tuple(x.shape[-2:-1])} or {tuple(x.shape[:-1])}, "
+            f"{name} must have shape {tuple(x.shape[-2:-1])} or {tuple(x.shape[:-1])}, "
             f"got {tuple(positions.shape)}"
         )
 

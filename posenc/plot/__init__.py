@@ -33,6 +33,7 @@ from posenc.plot.sinusoidal import (
     waveforms,
     wavelength_ladder,
 )
+from posenc.plot.times import clip_axis, time_kernels
 
 __all__ = [
     "alibi_maps",
@@ -43,6 +44,7 @@ __all__ = [
     "attention_pair",
     "bias_curves",
     "bucket_staircase",
+    "clip_axis",
     "clock_hands",
     "code_distances",
     "distance_profiles",
@@ -75,6 +77,7 @@ __all__ = [
     "table_columns",
     "table_lengths",
     "table_sum",
+    "time_kernels",
     "toeplitz_maps",
     "training_panels",
     "vector_sum",

@@ -25,7 +25,7 @@ PHRASES = {
     "en": [
         "Why order is invisible",
         "Chapter 2 of",
-        "Give both sentences to a Transformer that has no positional encoding. What comes out?",
+        "Give both sentences to a Transformer that is told no positions. What comes out?",
     ],
     "zh": ["为什么看不见顺序", "第 2 章，共", "注意力"],
 }

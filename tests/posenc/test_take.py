@@ -151,6 +151,22 @@ def check_padding(block: SimpleNamespace, dtype: torch.dtype) -> None:
     assert block.padded_loss(logits, targets, torch.ones_like(pads)) == 0
 
 
+def check_times(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    t = torch.tensor([[0.0, 0.4], [1e5 + 0.25, -3.0]], dtype=torch.float64)
+    for times in (t, t.float(), t.long()):
+        ours = posenc.time_encoding(times, 16, shortest=0.5, longest=60.0, dtype=dtype)
+        close(block.time_codes(times, 16, 0.5, 60.0, dtype), ours)
+        closed = block.periodic_codes(times, [24, 168.5], 3, dtype)
+        close(closed, posenc.periodic_encoding(times, [24, 168.5], harmonics=3, dtype=dtype))
+    bases = torch.arange(50) * 10**9
+    assert torch.equal(
+        block.periodic_codes(bases, [16569], 4, torch.float64),
+        block.periodic_codes(bases + 16569, [16569], 4, torch.float64),
+    )
+    with pytest.raises(TypeError):
+        block.time_codes(t.bfloat16(), 16, 0.5, 60.0)
+
+
 LLAMA = {
     "hidden_size": 64, "num_attention_heads": 4, "max_position_embeddings": 4096, "rope_theta": 5e5,
     "rope_scaling": {
@@ -223,6 +239,10 @@ FAULTS = [
     ("padding", "hidden & ~empty", "hidden"),
     ("padding", ".masked_fill(pads[:, None, :, None], 0.0)", ""),
     ("padding", "max(len(targets), 1)", "pads.numel()"),
+    ("times", "(dim // 2 - 1)", "(dim // 2)"),
+    ("times", "times.double()[..., None]", "times.float()[..., None]"),
+    ("times", "torch.remainder(times.double()[..., None], period)", "times.double()[..., None]"),
+    ("times", "if seconds.dtype in (torch.float16, torch.bfloat16):", "if not len(seconds):"),
     ("from_config", 'rope["rope_theta"]', 'rope.get("rope_theta", 10000.0)'),
     ("from_config", "a * cos - b * sin", "a * cos + b * sin"),
     ("from_config", "math.ceil(high)", "math.floor(high)"),

@@ -303,6 +303,30 @@ def test_qwen2_vl_counts_text_and_images_as_we_do() -> None:
     assert torch.equal(theirs[:, 0].T, torch.from_numpy(mrope_coordinates(parts)))
 
 
+@pytest.mark.parametrize("per_grid", [0.25, 0.5, 1.0, 2.4])
+def test_qwen2_5_vl_counts_time_in_seconds_and_rounds_down(per_grid: float) -> None:
+    """As the chapter on time has it: floor(tokens_per_second · seconds), 2 a second in the released models."""
+    config = transformers.Qwen2_5_VLConfig()
+    config.vision_config.spatial_merge_size, config.vision_config.tokens_per_second = 1, 2
+    qwen = peer("transformers.models.qwen2_5_vl.modeling_qwen2_5_vl").Qwen2_5_VLModel
+    model = qwen.__new__(qwen)
+    torch.nn.Module.__init__(model)
+    model.config = config
+    frames, text = 7, 3
+    kinds = torch.tensor([0] * text + [2] * frames * 4)[None]
+    theirs, _ = model.get_rope_index(
+        torch.zeros_like(kinds), kinds.int(), video_grid_thw=torch.tensor([[frames, 2, 2]]),
+        second_per_grid_ts=torch.tensor([per_grid]),
+    )  # fmt: skip
+    seconds = torch.arange(frames) * per_grid
+    assert theirs[0, 0, text::4].tolist() == (text + (2 * seconds).floor()).tolist()
+
+
+def test_qwen2_5_omni_counts_40_ms_and_whisper_20() -> None:
+    assert transformers.Qwen2_5OmniThinkerConfig().position_id_per_seconds == 25
+    assert transformers.WhisperConfig().max_source_positions == 30 * 50
+
+
 def test_qwen2_vl_vision_is_axial_and_half() -> None:
     qwen = peer("transformers.models.qwen2_vl.modeling_qwen2_vl")
     config = transformers.Qwen2VLConfig().vision_config

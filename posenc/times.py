@@ -1,0 +1,331 @@
+"""Position in time: seconds on one axis for video, audio and text, and times that come round again.
+
+The formula is that of `posenc.sinusoidal_encoding`. What is chosen here are its frequencies: from the shortest
+and the longest period that matter, or from the periods that the data have, such as day and week or the length
+of a circular genome.
+
+A code is a function of the time alone. So times may come in any order and with any gaps, and what one time at
+a time gives is what all at once give.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from posenc._arrays import Array, DType, Namespace, is_array, to_device_of
+from posenc._checks import (
+    as_numbers,
+    check_even_dim,
+    check_float_dtype,
+    check_values,
+    integer,
+    is_length,
+    number,
+)
+from posenc.sinusoidal import codes_at
+
+__all__ = [
+    "nearest_index",
+    "periodic_encoding",
+    "periodic_frequencies",
+    "time_encoding",
+    "time_frequencies",
+    "to_seconds",
+]
+
+# --- Seconds
+
+
+def time_frequencies(dim: int, *, shortest: float, longest: float) -> np.ndarray:
+    """Angular frequencies whose periods run from `shortest` to `longest`.
+
+    ω_i = 2π / (shortest · (longest/shortest)^(i/(dim/2 − 1))) for i = 0, ..., dim/2 − 1.
+
+    Two times can be told apart well from about a quarter of `shortest` on; the slowest pair has come half-way
+    round after longest/2. They fit `posenc.apply_rotary` as well, with positions in the same unit.
+
+    Args:
+        dim: width of the encoding, even and at least 4.
+        shortest: period of the fastest pair, in seconds or whatever the times are in, above 0.
+        longest: period of the slowest pair, in the same unit, above `shortest`.
+
+    Returns:
+        float64 NumPy array of shape (dim/2,), falling geometrically.
+
+    >>> (2 * np.pi / time_frequencies(8, shortest=0.1, longest=100)).round(6)
+    array([  0.1,   1. ,  10. , 100. ])
+    """
+    dim = check_even_dim(dim)
+    if dim < 4:
+        raise ValueError(f"dim must be at least 4: a shortest and a longest period take two pairs, got {dim}")
+    shortest = number("shortest", shortest, above=0)
+    longest = number("longest", longest)
+    if longest <= shortest:
+        raise ValueError(f"longest must be above shortest = {shortest:g}, got {longest:g}")
+    # Not np.geomspace, which torch.compile does not know.
+    steps = np.arange(dim // 2, dtype=np.float64) / (dim // 2 - 1)
+    return 2 * math.pi / (shortest * (longest / shortest) ** steps)
+
+
+def time_encoding(
+    seconds: Array, dim: int, *, shortest: float, longest: float, dtype: DType | None = None
+) -> Array:
+    """The sinusoidal encoding of times, with periods from `shortest` to `longest`.
+
+    PE(t, 2i) = sin(ω_i t), PE(t, 2i + 1) = cos(ω_i t), with ω_i from `posenc.times.time_frequencies`.
+
+    A number has no unit. If times are in milliseconds, so are shortest and longest, and whatever is to share
+    the axis has to share the unit; `posenc.times.to_seconds` takes that of NumPy's dates and durations.
+
+    Args:
+        seconds: times, an array or list of integers or real numbers (float32, float64) of any shape, negative
+            ones included. No single integer: it would be a count elsewhere.
+        dim, shortest, longest: as in `posenc.times.time_frequencies`.
+        dtype: floating dtype of the result, computed in float64 and rounded once; the library's default one
+            if None.
+
+    Returns:
+        Array seconds.shape + (dim,), of the library and on the device of seconds.
+
+    Raises:
+        TypeError: dates, or times in float16 or bfloat16.
+        ValueError: NaN or infinity, or times so large that their dtype cannot hold them to shortest/8, as
+            float32 cannot hold the seconds since 1970.
+
+    >>> time_encoding([0.0, 0.25], 4, shortest=1.0, longest=10.0).round(4)
+    array([[0.    , 1.    , 0.    , 1.    ],
+           [1.    , 0.    , 0.1564, 0.9877]])
+
+    Source: the formula of Vaswani et al. (2017), section 3.5, whose periods, 2π to 20000π, are tokens.
+    """
+    omega = time_frequencies(dim, shortest=shortest, longest=longest)
+    xp, t = as_times("seconds", seconds, shortest)
+    dtype = check_float_dtype(dtype, xp)
+    return codes_at(t, to_device_of(omega, t, xp), dtype, xp)
+
+
+def to_seconds(times: Any, *, since: Any = None) -> np.ndarray:
+    """Dates or durations of NumPy, which know their unit, as seconds.
+
+    Args:
+        times: datetime64 or timedelta64, an array or a list, of any unit up to weeks.
+        since: the date that is second 0, for dates. 1970-01-01 if None. Subtracted before anything is rounded:
+            close to `since` nanoseconds stay.
+
+    Returns:
+        float64 NumPy array of the shape of times.
+
+    Raises:
+        TypeError: plain numbers, which have no unit, or months and years, which have no fixed length.
+        ValueError: a date that is missing, NaT.
+
+    >>> to_seconds(np.array([1500, 250], dtype="timedelta64[ms]"))
+    array([1.5 , 0.25])
+    >>> to_seconds(["2026-03-01T00:00:01.5"], since="2026-03-01")
+    array([1.5])
+    """
+    given = _dates("times", times)
+    if given.dtype.kind == "M":
+        given = given - _dates("since", "1970-01-01" if since is None else since)
+    elif since is not None:
+        raise TypeError(f"since must be left out for durations, got {since!r}")
+    if np.isnat(given).any():
+        raise ValueError("times must not be missing, got NaT")
+    unit, count = np.datetime_data(given.dtype)
+    if unit not in _UNITS:
+        raise TypeError(f"times must be in weeks, days, ..., nanoseconds, got {given.dtype}")
+    per_second = _UNITS[unit]
+    counts = given.astype(np.int64) * count
+    return counts / per_second if per_second >= 1 else counts * (1 / per_second)
+
+
+_UNITS = {
+    "W": 1 / 604800, "D": 1 / 86400, "h": 1 / 3600, "m": 1 / 60, "s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9,
+}  # fmt: skip
+
+
+def nearest_index(seconds: Array, marks: Array, *, within: float | None = None) -> Array:
+    """For each time the index of the nearest mark, such as the frame that is on screen while a word is spoken.
+
+    Of marks every 1/fps seconds the nearest is at most 1/(2 · fps) away.
+
+    Args:
+        seconds: times of any shape, in any order.
+        marks: ascending times, shape (n,), n at least 1. Equal ones are allowed.
+        within: how far the nearest mark may be; the widest gap between marks if None, so that a time in
+            another unit or of another clip is an error and not the last frame.
+
+    Returns:
+        Integer array of the shape of seconds. Of two marks at the same distance the earlier; of equal marks, any.
+
+    Raises:
+        ValueError: marks that go back, or a time without a mark within reach.
+
+    >>> nearest_index([0.49, 2.1], [0.0, 0.5, 1.0, 1.5, 2.0])
+    array([1, 4])
+    """
+    xp, t = as_times("seconds", seconds)
+    marks_xp, m = as_times("marks", marks)
+    if m.ndim != 1 or m.shape[0] == 0:
+        raise ValueError(f"marks must have shape (n,) with n >= 1, got {tuple(m.shape)}")
+    if marks_xp is not xp:
+        if marks_xp is not np:
+            raise TypeError(
+                f"marks must be of NumPy or of the library of seconds, got {type(marks).__name__}"
+            )
+        m = to_device_of(m, t, xp)
+    gaps = m[1:] - m[:-1]
+    if bool(xp.any(gaps < 0)):
+        at = int(xp.argmax(xp.astype(gaps < 0, xp.int64)))
+        raise ValueError(
+            f"marks must not go back, got {float(m[at + 1]):g} after {float(m[at]):g} at index {at + 1}"
+        )
+    if within is None:
+        within = float(xp.max(gaps)) if m.shape[0] > 1 else 0.0
+    within = number("within", within, at_least=0)
+    flat = xp.reshape(t, (-1,))
+    after = xp.clip(xp.searchsorted(m, flat), 0, m.shape[0] - 1)
+    before = xp.where(after > 0, after - 1, after)
+    first, second = xp.abs(flat - xp.take(m, before)), xp.abs(xp.take(m, after) - flat)
+    found = xp.where(first <= second, before, after)
+    away = xp.minimum(first, second)
+    if bool(xp.any(away > within)):
+        at = int(xp.argmax(away))
+        raise ValueError(
+            f"seconds must have a mark within {within:g}, got {float(flat[at]):g} with marks from "
+            f"{float(m[0]):g} to {float(m[-1]):g}: in another unit?"
+        )
+    return xp.reshape(found, tuple(t.shape))
+
+
+# --- Times that come round again
+
+
+def periodic_frequencies(
+    periods: float | Sequence[float] | Array, harmonics: int | Sequence[int] = 1
+) -> np.ndarray:
+    """Angular frequencies of waves that fit whole numbers of times into their period.
+
+    ω = 2π h / P for each period P and each harmonic h of it.
+
+    With those of one period `posenc.apply_rotary` gives scores that see distances round a circle.
+
+    Args:
+        periods: one period or several, shape (p,), each above 0, in the unit of the times.
+        harmonics: an integer H for 1, 2, ..., H, or the harmonics themselves, integers from 1 on.
+
+    Returns:
+        float64 NumPy array (p · H,): the harmonics of the first period, then those of the next.
+
+    >>> (2 * np.pi / periodic_frequencies([24, 168], 2)).round(6)
+    array([ 24.,  12., 168.,  84.])
+    """
+    every, counts = _check_periods(periods), _check_harmonics(harmonics)
+    return (2 * math.pi * counts / every[:, None]).reshape(-1)
+
+
+def periodic_encoding(
+    times: Array,
+    periods: float | Sequence[float] | Array,
+    *,
+    harmonics: int | Sequence[int] = 1,
+    dtype: DType | None = None,
+) -> Array:
+    """A code that is the same after each period: sines and cosines of integer harmonics.
+
+    sin(2π h t / P), cos(2π h t / P) for each period P and each harmonic h of it.
+
+    t is reduced to one period before any angle is made, and exactly so. With one period t and t + P have the
+    same code bit for bit, as long as t + P is a number of its dtype, as whole seconds or bases are.
+
+    Args:
+        times: as in `posenc.time_encoding`, in the unit of the periods.
+        periods: one period or several, as in `posenc.times.periodic_frequencies`. For seconds 86400 is a day,
+            604800 a week and 31556952 a Gregorian year on average; all three come together again after 400
+            years.
+        harmonics: as in `posenc.times.periodic_frequencies`. More of them see finer differences.
+        dtype: floating dtype of the result, computed in float64 and rounded once; the library's default one
+            if None.
+
+    Returns:
+        Array times.shape + (2 · p · H,), in the order of `posenc.times.periodic_frequencies`.
+
+    Raises:
+        TypeError, ValueError: as in `posenc.time_encoding`, with the shortest wave for `shortest`.
+
+    >>> periodic_encoding([0, 6, 24, 30], 24).round(4) + 0.0
+    array([[0., 1.],
+           [1., 0.],
+           [0., 1.],
+           [1., 0.]])
+
+    Source: a Fourier series of the period.
+    """
+    every, counts = _check_periods(periods), _check_harmonics(harmonics)
+    xp, t = as_times("times", times, float(every.min() / counts.max()))
+    dtype = check_float_dtype(dtype, xp)
+    p = to_device_of(every, t, xp)
+    turns = xp.remainder(t[..., None], p) / p
+    codes = codes_at(turns, to_device_of(2 * math.pi * counts, t, xp), dtype, xp)
+    return xp.reshape(codes, (*t.shape, 2 * every.size * counts.size))
+
+
+# --- Checks
+
+
+def as_times(name: str, times: Any, shortest: float | None = None) -> tuple[Namespace, Array]:
+    """The library of times and the times in float64; fine enough for waves of period `shortest`, if given."""
+    # Tuples of types: torch.compile cannot trace a union of them.
+    listed = isinstance(times, (list, tuple))
+    if is_length(times) or not (listed or is_array(times)):
+        kind = type(times).__name__
+        raise TypeError(f"{name} must be an array or a list of times, got {times!r} of type {kind}")
+    if listed and any(isinstance(x, (np.datetime64, np.timedelta64)) for x in times):
+        times = np.asarray(times)
+    if isinstance(times, (np.ndarray, np.generic)) and times.dtype.kind in "mM":
+        raise TypeError(f"{name} must be numbers, got {times.dtype}: posenc.times.to_seconds(...) makes them")
+    xp, t = as_numbers(name, times)
+    if shortest is None or not is_array(times) or not xp.isdtype(times.dtype, "real floating"):
+        return xp, t
+    most = shortest / 8 / float(xp.finfo(times.dtype).eps)
+    wanted = (
+        f"within ±{most:.3g}, or {times.dtype} cannot hold them to an eighth of the shortest period, {shortest:g} "
+        "(use float64, or count from a later start)"
+    )
+    check_values(name, t, lambda t: xp.abs(t) <= most, wanted, xp)
+    return xp, t
+
+
+def _dates(name: str, values: Any) -> np.ndarray:
+    """datetime64 or timedelta64; text is read as dates."""
+    given = np.asarray(values)
+    if given.dtype.kind == "U":
+        given = given.astype(np.datetime64)
+    if given.dtype.kind not in "mM" or np.datetime_data(given.dtype)[0] == "generic":
+        raise TypeError(
+            f"{name} must be datetime64 or timedelta64 of NumPy, got {values!r:.50}: a number has no unit"
+        )
+    return given
+
+
+def _check_periods(periods: Any) -> np.ndarray:
+    given = [periods] if isinstance(periods, int | float | np.number) else periods
+    _, found = as_numbers("periods", given)
+    if found.ndim != 1 or found.shape[0] == 0:
+        raise ValueError(f"periods must be a number or have shape (p,), got {tuple(found.shape)}")
+    every = np.asarray(found.tolist(), dtype=np.float64)
+    if not (every > 0).all():
+        raise ValueError(f"periods must be above 0, got {every[every <= 0][0]:g}")
+    return every
+
+
+def _check_harmonics(harmonics: Any) -> np.ndarray:
+    if is_length(harmonics):
+        return np.arange(1, integer("harmonics", harmonics, minimum=1) + 1, dtype=np.float64)
+    if not isinstance(harmonics, Sequence | np.ndarray) or isinstance(harmonics, str) or len(harmonics) == 0:
+        raise TypeError(f"harmonics must be an integer or a list of integers, got {harmonics!r}")
+    return np.array([integer("each of harmonics", h, minimum=1) for h in harmonics], dtype=np.float64)
