@@ -285,8 +285,7 @@ def _from_networkx(graph: Graph, sparse: Any) -> Any:
 
 def _rows(name: str, chosen: Iterable[Any], graph: Graph, n: int) -> np.ndarray:
     """Row numbers of the nodes that a caller names."""
-    axes = np.ndim(chosen) if isinstance(chosen, np.ndarray) or is_tensor(chosen) else 1
-    if isinstance(chosen, str) or not isinstance(chosen, Iterable) or axes != 1:
+    if isinstance(chosen, str) or not isinstance(chosen, Iterable) or getattr(chosen, "ndim", 1) != 1:
         raise TypeError(f"{name} must be a sequence of nodes, got {chosen!r} of type {type(chosen).__name__}")
     named = not is_array(graph) and hasattr(graph, "is_directed")
     row = {node: i for i, node in enumerate(graph)} if named else {}

@@ -49,6 +49,8 @@ def graph_codes(graph: Any, places: Array, codes: Mapping[str, Array], *, lang: 
     n = edges.shape[0]
     xy = as_numbers("places", places, (n, 2))
     shown = as_labelled("codes", codes, (n,))
+    for values in shown.values():
+        values[np.abs(values) < 1e-9 * even_scale(values)] = 0  # what rounding has left of it
     lines = [(xy[t], xy[u]) for t, u in {(min(e), max(e)) for e in zip(edges.row, edges.col, strict=True)}]
     middle, reach = (xy.min(axis=0) + xy.max(axis=0)) / 2, np.maximum(np.ptp(xy, axis=0), 1e-9)
     pad = 0.14 * reach.max() * min(2, len(shown)) / 2 + 1e-3 * reach.max()
