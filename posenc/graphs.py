@@ -190,7 +190,7 @@ def random_walk_probabilities(graph: Graph, steps: int, *, nodes: Iterable[Any] 
 
     Source: Dwivedi et al. (2021), section 3.
     """
-    edges, steps = adjacency(graph), integer("steps", steps, minimum=1)
+    edges, steps, sparse = adjacency(graph), integer("steps", steps, minimum=1), _scipy("sparse")
     _check_not_negative(edges, "how likely a step is")
     n = edges.shape[0]
     starts = np.arange(n) if nodes is None else _rows("nodes", nodes, graph, n)
@@ -202,10 +202,11 @@ def random_walk_probabilities(graph: Graph, steps: int, *, nodes: Iterable[Any] 
     for first in range(0, len(starts), block):
         some = starts[first : first + block]
         column = np.arange(len(some))
-        ends = np.zeros((n, len(some)))
-        ends[some, column] = 1.0
+        ends: Any = sparse.csr_array((np.ones(len(some)), (some, column)), shape=(n, len(some)))
         for step in range(steps):
             ends = walk @ ends
+            if sparse.issparse(ends) and 16 * ends.nnz > n * len(some):  # walks have come far
+                ends = ends.toarray()
             back[first : first + block, step] = ends[some, column]
     return _like(back, graph)
 

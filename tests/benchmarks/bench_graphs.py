@@ -92,7 +92,7 @@ def rows() -> Iterator[Row]:
         yield Row(f"8 eigenvectors, {name}", "PyG, float32", 10.0, vectors, theirs, 5)
         theirs = geometric(graph, "AddRandomWalkPE", 8)
         yield Row(
-            f"8 steps, {name}", "PyG, float32", 1.0, partial(random_walk_probabilities, graph, 8), theirs, 5
+            f"8 steps, {name}", "PyG, float32", 1.5, partial(random_walk_probabilities, graph, 8), theirs, 5
         )
 
 
