@@ -264,10 +264,18 @@ def test_probabilities_are_the_diagonals_of_powers(graph: np.ndarray, steps: int
     np.testing.assert_allclose(random_walk_probabilities(graph, steps, nodes=some), powers[some], atol=1e-12)
 
 
-def test_blocks_of_starts_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = torus(40, 40).tocsr()  # 1600 nodes: two blocks
-    codes = random_walk_probabilities(graph, 4)
-    np.testing.assert_allclose(codes, np.broadcast_to([0, 1 / 4, 0, 9 / 64], (1600, 4)))
+def test_blocks_of_starts_are_joined_and_no_table_of_n_by_n_is_made() -> None:
+    n = 4000
+    start, end = np.random.default_rng(0).integers(0, n, (2, 16_000))
+    half = sparse.csr_array((np.ones(len(start)), (start, end)), shape=(n, n))
+    graph = half + half.T  # after a few steps a walk may be anywhere
+    tracemalloc.start()
+    codes = random_walk_probabilities(graph, 6)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    some = [0, 523, 525, 1999, 3999]
+    np.testing.assert_allclose(codes[some], random_walk_probabilities(graph, 6, nodes=some), atol=1e-12)
+    assert peak < 8 * n * n / 2
 
 
 def test_a_loop_is_a_step_that_stays() -> None:
