@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from posenc.addition import add_positions, concat_positions
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.attention import dot_product_attention
+from posenc.graphs import anchor_distances, laplacian_eigenvectors, random_walk_probabilities
 from posenc.learned import interpolate_table, learned_encoding
 from posenc.locality import rbf_encoding
 from posenc.masks import (
@@ -53,6 +54,7 @@ __all__ = [
     "add_positions",
     "alibi_bias",
     "alibi_slopes",
+    "anchor_distances",
     "apply_output_mask",
     "apply_rotary",
     "apply_rotary_axes",
@@ -70,6 +72,7 @@ __all__ = [
     "interpolate_table",
     "kerple_bias",
     "key_padding_mask",
+    "laplacian_eigenvectors",
     "learned_encoding",
     "linear_frequencies",
     "llama3_frequencies",
@@ -83,6 +86,7 @@ __all__ = [
     "pad_batch",
     "periodic_encoding",
     "positions_from_mask",
+    "random_walk_probabilities",
     "rbf_encoding",
     "relative_bias",
     "rotary_matrix",

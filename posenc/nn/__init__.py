@@ -1,6 +1,7 @@
 """The encodings as torch layers: thin over the formulas of `posenc`. Needs torch (`posenc[torch]`)."""
 
 from posenc.nn.alibi import AlibiAttention, AlibiBias
+from posenc.nn.graphs import RandomSigns
 from posenc.nn.learned import LearnedEncoding
 from posenc.nn.relative import FireBias, KerpleBias, RelativeBias, ShawAttention, T5Bias
 from posenc.nn.rotary import RotaryEmbedding
@@ -13,6 +14,7 @@ __all__ = [
     "FireBias",
     "KerpleBias",
     "LearnedEncoding",
+    "RandomSigns",
     "RelativeBias",
     "RotaryEmbedding",
     "ShawAttention",

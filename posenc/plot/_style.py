@@ -37,11 +37,13 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 # Words that pictures use, one place for both languages.
 WORDS: dict[str, tuple[str, str]] = {
     "Gaussian": ("Gaussian", "高斯"),
+    "above 0": ("above 0", "大于 0"),
     "add a bias": ("add a bias", "加偏置"),
     "add a code": ("add a code", "加位置编码"),
     "all / all": ("all losses / all places", "全部损失 / 全部位置"),
     "attention weight": ("attention weight", "注意力权重"),
     "audio": ("audio", "音频"),
+    "below 0": ("below 0", "小于 0"),
     "bias": ("bias", "偏置"),
     "bias alone": ("bias alone", "只有偏置"),
     "biases": ("ALiBi, T5", "ALiBi 和 T5"),
@@ -139,6 +141,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "with output mask": ("with output mask", "有输出掩码"),
     "without output mask": ("without output mask", "无输出掩码"),
     "words": ("words", "词"),
+    "zero": ("zero", "零"),
 }
 
 # Fonts with Chinese glyphs that systems ship; the first one found is used.

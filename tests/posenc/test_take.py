@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import taken
 import torch
@@ -212,6 +213,29 @@ def check_layout_probe(block: SimpleNamespace, dtype: torch.dtype) -> None:
         assert probe.printed.startswith(pair)
 
 
+def check_graph_codes(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    arrows = np.diag([2.0, 0, 1, 3], k=1) + np.diag([1.0, 0], k=-3)
+    for graph in (arrows, arrows + 2 * arrows.T):  # one way, and there and back with other weights
+        np.testing.assert_array_equal(
+            block.anchor_distances(graph, [0, 3]), posenc.anchor_distances(graph, [0, 3])
+        )
+        np.testing.assert_allclose(
+            block.random_walk_probabilities(graph, 6), posenc.random_walk_probabilities(graph, 6)
+        )
+    lonely = np.zeros((7, 7))
+    lonely[:5, :5] = arrows + arrows.T
+    lonely[5, 6] = lonely[6, 5] = 2
+    for graph in (lonely, lonely[:6, :6]):  # a second part of two nodes, or of one without edges
+        (waves, values), ours = (
+            block.laplacian_eigenvectors(graph, 3),
+            posenc.laplacian_eigenvectors(graph, 3),
+        )
+        np.testing.assert_allclose(values, ours.values)
+        np.testing.assert_allclose(
+            abs(waves[:, ~ours.degenerate]), abs(ours.vectors[:, ~ours.degenerate]), atol=1e-9
+        )
+
+
 Check = Callable[[SimpleNamespace, torch.dtype], None]
 CHECKS: dict[str, Check] = {
     name.removeprefix("check_"): check for name, check in globals().items() if name.startswith("check_")
@@ -236,6 +260,10 @@ FAULTS = [
     ("t5_bias", "(offsets > 0)", "(offsets >= 0)"),
     ("t5_bias", " + 1e-9", ""),
     ("t5_bias", "u[n_key - n_query :, None]", "u[:n_query, None]"),
+    ("graph_codes", "graph.T != 0", "graph != 0"),
+    ("graph_codes", "parts : parts + k", "1 : 1 + k"),
+    ("graph_codes", "np.diag(1.0 * (degrees > 0))", "np.eye(len(graph))"),
+    ("graph_codes", "graph.sum(axis=1, keepdims=True)", "graph.sum(axis=0, keepdims=True)"),
     ("padding", "hidden & ~empty", "hidden"),
     ("padding", ".masked_fill(pads[:, None, :, None], 0.0)", ""),
     ("padding", "max(len(targets), 1)", "pads.numel()"),

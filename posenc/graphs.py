@@ -1,0 +1,391 @@
+"""Graphs: codes for nodes that stand in no row. Distances to anchors, Laplacian eigenvectors, random walks.
+
+A graph is given as one of three things, and its n nodes have an order, that of the rows of every result:
+
+- a dense array (n, n) of weights, G[t, u] for the edge from t to u, as its rows stand;
+- a SciPy sparse array or matrix of the same;
+- a networkx graph: nodes in the order of list(graph), weights from the edge attribute "weight", 1 without it.
+  Edges that several share are added up.
+
+A weight of 0 is no edge. Results are float64, of the library and on the device of a dense array, else NumPy.
+What is computed is computed by SciPy, on the CPU: pip install 'posenc[graphs]'. No gradient runs through it.
+
+Sources: You, Ying, Leskovec: Position-aware Graph Neural Networks (2019), section 4.
+https://arxiv.org/abs/1906.04817
+Dwivedi, Joshi, Luu, Laurent, Bengio, Bresson: Benchmarking Graph Neural Networks (2020).
+https://arxiv.org/abs/2003.00982
+Dwivedi, Luu, Laurent, Bengio, Bresson: Graph Neural Networks with Learnable Structural and Positional
+Representations (2021), section 3. https://arxiv.org/abs/2110.07875
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterable
+from itertools import combinations
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from posenc._arrays import Array, is_array, is_tensor, namespace, to_device_of
+from posenc._checks import integer
+
+__all__ = [
+    "LaplacianCodes",
+    "adjacency",
+    "anchor_distances",
+    "laplacian_eigenvectors",
+    "random_walk_probabilities",
+    "smallest_anchors",
+]
+
+# A dense array, a SciPy sparse array or a networkx graph: they have no common base class to name.
+Graph = Any
+
+# --- Three codes
+
+
+def anchor_distances(graph: Graph, anchors: Iterable[Any], *, weighted: bool = False) -> Array:
+    """How far each node is from each anchor, along a shortest path.
+
+    δ(a, t) = the least number of edges on a path from a to t; with `weighted` the least sum of their weights.
+
+    A node that no path reaches is infinitely far, and gets inf. Not −1, which a layer would take for nearer
+    than the anchor itself. 1 / (1 + δ) is finite, and 0 where there is no path.
+
+    Args:
+        graph: as in `posenc.graphs`. Edges are followed in their direction, from the anchor on; pass the
+            transposed array for the way back. Self-loops change nothing.
+        anchors: nodes: row numbers of an array, for a networkx graph its nodes themselves.
+        weighted: whether a weight is a length, at least 0. If not, weights do not count.
+
+    Returns:
+        float64 array (n, anchors).
+
+    >>> path = np.eye(7, k=1) + np.eye(7, k=-1)
+    >>> anchor_distances(path, [0, 3]).T
+    array([[0., 1., 2., 3., 4., 5., 6.],
+           [3., 2., 1., 0., 1., 2., 3.]])
+
+    Source: You, Ying, Leskovec (2019), section 4: anchor sets, and 1 / (1 + δ).
+    """
+    edges = adjacency(graph)
+    chosen, csgraph = _rows("anchors", anchors, graph, edges.shape[0]), _scipy("sparse.csgraph")
+    if weighted:
+        _check_not_negative(edges, "a length")
+        distances = csgraph.dijkstra(edges, indices=chosen)
+    else:
+        distances = np.full((len(chosen), edges.shape[0]), np.inf)
+        for row, anchor in zip(distances, chosen, strict=True):
+            order, parents = csgraph.breadth_first_order(edges, anchor)
+            children = np.bincount(parents[order[1:]], minlength=len(row))[order]
+            # Nodes are found ring by ring: once a ring has shown its children, the next one is complete.
+            found, ends = 1 + np.cumsum(children), [0, 1]
+            while ends[-1] < len(order):
+                ends.append(found.item(ends[-1] - 1))
+            row[order] = np.repeat(np.arange(len(ends) - 1), np.diff(ends))
+    return _like(np.ascontiguousarray(distances.T), graph)
+
+
+class LaplacianCodes(NamedTuple):
+    """What `laplacian_eigenvectors` gives."""
+
+    vectors: Array
+    """The eigenvectors as columns, (n, k), each of length 1."""
+    values: Array
+    """Their eigenvalues μ, (k,), rising, all above 0."""
+    degenerate: Array
+    """(k,), bool: True where another eigenvector has the same eigenvalue, also one that comes after the k.
+    Such vectors can be turned into each other, and any turned set is as right as this one."""
+
+
+def laplacian_eigenvectors(
+    graph: Graph, k: int, *, normalized: bool = True, sign: Literal["solver", "largest"] = "solver"
+) -> LaplacianCodes:
+    """The k smoothest waves on a graph: eigenvectors of its Laplacian with the smallest eigenvalues above 0.
+
+    Δ = I − D^(−1/2) G D^(−1/2), D = diag(g) with the degrees g_t = Σ_u G[t, u]; not normalized Δ = D − G.
+
+    Each part that hangs together has one vector of eigenvalue 0, which says nothing but which part a node is
+    in. These are left out. Self-loops are, too. A node without edges gets 0.
+
+    An eigenvector is one only up to its sign, and vectors that share an eigenvalue only up to a rotation. With
+    sign="solver" the signs are whatever the solver found. With "largest" the entry of largest magnitude is
+    above 0, the first such one in the order of nodes: where a vector has two that are alike but for the sign,
+    as on a path, the order of nodes decides after all.
+
+    Up to 500 nodes are solved densely. Above, memory is linear in nodes and edges: Lanczos steps, which need
+    products with Δ only. Where these do not end (long thin graphs), Δ is factorised.
+
+    Args:
+        graph: as in `posenc.graphs`: symmetric, weights at least 0.
+        k: how many, at least 1, at most n minus the number of parts.
+        normalized: which Laplacian.
+        sign: which of the two vectors.
+
+    Returns:
+        vectors (n, k), values (k,) and degenerate (k,).
+
+    >>> ring = np.roll(np.eye(6), 1, axis=0) + np.roll(np.eye(6), -1, axis=0)
+    >>> codes = laplacian_eigenvectors(ring, 3)
+    >>> codes.values.round(4), codes.degenerate
+    (array([0.5, 0.5, 1.5]), array([ True,  True,  True]))
+
+    Source: Dwivedi et al. (2020), section on Laplacian eigenvectors as positional encoding.
+    """
+    edges, k = adjacency(graph), integer("k", k, minimum=1)
+    if sign not in ("solver", "largest"):
+        raise ValueError(f'sign must be "solver" or "largest", got {sign!r}')
+    _check_not_negative(edges, "the strength of an edge")
+    _check_symmetric(edges)
+    csgraph, sparse = _scipy("sparse.csgraph"), _scipy("sparse")
+    parts, part = csgraph.connected_components(edges, directed=False)
+    n = edges.shape[0]
+    if k > n - parts:
+        raise ValueError(f"k must be at most {n - parts}, for {n} nodes in {parts} parts, got {k}")
+    laplacian = sparse.csr_array(csgraph.laplacian(edges, normed=normalized))
+    count = min(k + 1, n - parts)  # one more tells whether the last one stands alone
+    if n <= 500:
+        values, vectors = np.linalg.eigh(laplacian.toarray())
+        values, vectors = values[parts : parts + count], vectors[:, parts : parts + count]
+    else:
+        weight = np.asarray(edges.sum(axis=1)) - edges.diagonal() if normalized else np.ones(n)
+        weight = np.where(weight > 0, weight, 1.0)  # of a node without edges
+        null = np.sqrt(weight / np.bincount(part, weights=weight)[part])
+        flat = sparse.csr_array((null, (np.arange(n), part)), shape=(n, parts))
+        values, vectors = _smoothest(laplacian, flat, count)
+    close = np.diff(values) <= 1e-7 * values[1:] + 1e-12 * laplacian.diagonal().max()
+    shared = np.append(False, close) | np.append(close, False)
+    vectors = vectors[:, :k]
+    if sign == "largest":
+        size = np.abs(vectors)
+        first = (size >= (1 - 1e-6) * size.max(axis=0)).argmax(axis=0)
+        vectors = vectors * np.sign(vectors[first, np.arange(k)])
+    return LaplacianCodes(
+        _like(np.ascontiguousarray(vectors), graph), _like(values[:k].copy(), graph), _like(shared[:k], graph)
+    )
+
+
+def random_walk_probabilities(graph: Graph, steps: int, *, nodes: Iterable[Any] | None = None) -> Array:
+    """How likely a random walk is back where it started, after 1, 2, ..., `steps` steps.
+
+    p_r(t) = (P^r)[t, t] with P[t, u] = G[t, u] / g_t: from a node it takes one of the edges, as likely as its
+    weight says. A self-loop is a step that stays. A walk that comes to a node without edges out of it ends.
+
+    Args:
+        graph: as in `posenc.graphs`, weights at least 0; need not be symmetric.
+        steps: how many, at least 1.
+        nodes: the nodes to start from: row numbers, or nodes of a networkx graph; all if None. Time grows
+            with nodes · edges · steps, memory with nodes + edges only.
+
+    Returns:
+        float64 array (nodes, steps).
+
+    >>> path = np.eye(4, k=1) + np.eye(4, k=-1)
+    >>> random_walk_probabilities(path, 4)
+    array([[0.    , 0.5   , 0.    , 0.375 ],
+           [0.    , 0.75  , 0.    , 0.6875],
+           [0.    , 0.75  , 0.    , 0.6875],
+           [0.    , 0.5   , 0.    , 0.375 ]])
+
+    Source: Dwivedi et al. (2021), section 3.
+    """
+    edges, steps, sparse = adjacency(graph), integer("steps", steps, minimum=1), _scipy("sparse")
+    _check_not_negative(edges, "how likely a step is")
+    n = edges.shape[0]
+    starts = np.arange(n) if nodes is None else _rows("nodes", nodes, graph, n)
+    degrees = np.asarray(edges.sum(axis=1))
+    walk = edges.copy()
+    walk.data /= np.repeat(degrees, np.diff(edges.indptr))
+    back = np.empty((len(starts), steps))
+    block = max(1, 2**21 // n)
+    for first in range(0, len(starts), block):
+        some = starts[first : first + block]
+        column = np.arange(len(some))
+        ends: Any = sparse.csr_array((np.ones(len(some)), (some, column)), shape=(n, len(some)))
+        for step in range(steps):
+            ends = walk @ ends
+            if sparse.issparse(ends) and 16 * ends.nnz > n * len(some):  # walks have come far
+                ends = ends.toarray()
+            back[first : first + block, step] = ends[some, column]
+    return _like(back, graph)
+
+
+def smallest_anchors(graph: Graph) -> list[int]:
+    """The first smallest set of nodes whose distances tell all nodes apart, by trying all sets.
+
+    Its size is the metric dimension of the graph. For large graphs nobody knows a quick way.
+
+    Args:
+        graph: as in `posenc.graphs`, of at most 20 nodes.
+
+    Returns:
+        Row numbers.
+
+    >>> smallest_anchors(np.eye(7, k=1) + np.eye(7, k=-1))
+    [0]
+
+    Source: Harary, Melter: On the metric dimension of a graph (1976).
+    """
+    edges = adjacency(graph)
+    n = edges.shape[0]
+    if n > 20:
+        raise ValueError(f"graph must have at most 20 nodes, for all sets of them are tried, got {n}")
+    distances = anchor_distances(edges, range(n))
+    for size in range(1, n):
+        for anchors in combinations(range(n), size):
+            if len(np.unique(distances[:, anchors], axis=0)) == n:
+                return list(anchors)
+    return [0]  # a single node
+
+
+# --- What a graph is
+
+
+def adjacency(graph: Graph) -> Any:
+    """The weights of a graph as a SciPy csr_array (n, n) in float64 that holds no zeros: a copy.
+
+    Raises:
+        TypeError, ValueError: what is no graph, not square, has no node, or weights that are not finite.
+    """
+    sparse = _scipy("sparse")
+    if sparse.issparse(graph):
+        _check_square(graph.shape)
+        _check_real(graph.dtype.kind, graph.dtype)
+        edges = sparse.csr_array(graph, dtype=np.float64, copy=True)
+    elif is_array(graph):
+        dense = np.asarray(graph.detach().cpu().double() if is_tensor(graph) else graph)
+        _check_square(dense.shape)
+        _check_real(dense.dtype.kind, graph.dtype)
+        edges = sparse.csr_array(dense.astype(np.float64))
+    elif hasattr(graph, "is_directed") and hasattr(graph, "edges"):
+        edges = _from_networkx(graph, sparse)
+    else:
+        raise TypeError(
+            "graph must be an array (n, n), a SciPy sparse array or a networkx graph, "
+            f"got {graph!r:.50} of type {type(graph).__name__}"
+        )
+    edges.sum_duplicates()
+    edges.eliminate_zeros()
+    if not np.isfinite(edges.data).all():
+        raise ValueError(f"graph must have finite weights, got {edges.data[~np.isfinite(edges.data)][0]}")
+    return edges
+
+
+def _from_networkx(graph: Graph, sparse: Any) -> Any:
+    row = {node: i for i, node in enumerate(graph)}
+    _check_square((len(row), len(row)))
+    found = [(row[a], row[b], weight) for a, b, weight in graph.edges(data="weight", default=1)]
+    if not graph.is_directed():
+        found += [(b, a, weight) for a, b, weight in found if a != b]
+    start, end, given = zip(*found, strict=True) if found else ((), (), ())
+    weights = np.asarray(given if found else np.empty(0))
+    _check_real(weights.dtype.kind, weights.dtype)
+    return sparse.csr_array((weights.astype(np.float64), (start, end)), shape=(len(row), len(row)))
+
+
+def _rows(name: str, chosen: Iterable[Any], graph: Graph, n: int) -> np.ndarray:
+    """Row numbers of the nodes that a caller names."""
+    if isinstance(chosen, str) or not isinstance(chosen, Iterable) or getattr(chosen, "ndim", 1) != 1:
+        raise TypeError(f"{name} must be a sequence of nodes, got {chosen!r} of type {type(chosen).__name__}")
+    named = not is_array(graph) and hasattr(graph, "is_directed")
+    row = {node: i for i, node in enumerate(graph)} if named else {}
+    rows = []
+    for node in chosen:
+        index = row.get(node, -1) if named else integer(f"each of {name}", node, minimum=0)
+        if not 0 <= index < n:
+            wanted = "be nodes of graph" if named else f"lie in 0..{n - 1}, the rows of graph"
+            raise ValueError(f"{name} must {wanted}, got {node!r}")
+        rows.append(index)
+    if not rows:
+        raise ValueError(f"{name} must hold at least 1 node, got 0")
+    return np.asarray(rows)
+
+
+def _check_square(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"graph must have shape (n, n), got {tuple(shape)}")
+    if shape[0] == 0:
+        raise ValueError("graph must have at least 1 node, got 0")
+
+
+def _check_real(kind: str, dtype: Any) -> None:
+    if kind not in "biuf":
+        raise TypeError(f"graph must have real weights, got dtype {dtype}")
+
+
+def _check_not_negative(edges: Any, meaning: str) -> None:
+    if (edges.data < 0).any():
+        least = edges.data.min()
+        raise ValueError(f"graph must have weights of at least 0, for a weight is {meaning}, got {least:g}")
+
+
+def _check_symmetric(edges: Any) -> None:
+    difference = abs(edges - edges.T).tocoo()
+    if difference.nnz and difference.data.max() > 1e-9 * edges.data.max():
+        worst = difference.data.argmax()
+        t, u = int(difference.row[worst]), int(difference.col[worst])
+        raise ValueError(
+            f"graph must be symmetric, got {edges[t, u]:g} from node {t} to {u} and {edges[u, t]:g} back; "
+            "G + G.T leaves out the directions"
+        )
+
+
+# --- Many nodes
+
+
+def _smoothest(laplacian: Any, flat: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The `count` smallest eigenvalues beside those of the orthonormal vectors `flat`, and their eigenvectors.
+
+    Lanczos steps start from one vector, and may overlook a second eigenvector of the same eigenvalue. So what
+    has been found is taken out, and the best of the rest is looked for, until that one is no better.
+    """
+    linalg, sparse = _scipy("sparse.linalg"), _scipy("sparse")
+    n = laplacian.shape[0]
+    top = 2 * laplacian.diagonal().max()  # no eigenvalue is larger
+    start = np.random.default_rng(0).normal(size=n)
+    found = np.empty((n, 0))
+    step = lambda x: top * x - laplacian @ x  # noqa: E731
+
+    def rest(x: np.ndarray) -> np.ndarray:
+        x = x - flat @ (flat.T @ x)
+        return x - found @ (found.T @ x)
+
+    def largest(k: int, **options: Any) -> np.ndarray:
+        operator = linalg.LinearOperator((n, n), lambda x: rest(step(rest(x.ravel()))), dtype=np.float64)
+        width = min(n, max(2 * k + 1, 60))
+        return linalg.eigsh(operator, k, which="LA", v0=rest(start), ncv=width, **options)[1]
+
+    try:
+        found = largest(count, maxiter=50)
+    except linalg.ArpackNoConvergence:
+        # Eigenvalues so close to each other belong to graphs with small cuts, whose factors stay sparse.
+        solve = linalg.splu(sparse.csc_array(laplacian + 1e-7 * top * sparse.eye_array(n))).solve
+        step = lambda x: solve(x)  # noqa: E731
+        found = largest(count)
+    while True:
+        values, turn = np.linalg.eigh(found.T @ (laplacian @ found))
+        found = found @ turn
+        worst = values[count - 1] - 1e-10 * top
+        if found.shape[1] == n - flat.shape[1]:
+            return values[:count], found[:, :count]
+        for tolerance in (1e-2, 0):  # roughly, which mostly is enough, then exactly
+            next_one = largest(1, tol=tolerance)
+            value = (next_one * (laplacian @ next_one)).sum()
+            if value - np.linalg.norm(laplacian @ next_one - value * next_one) > worst:
+                return values[:count], found[:, :count]
+        found = np.linalg.qr(np.hstack([found, next_one]))[0]
+
+
+def _like(result: np.ndarray, graph: Graph) -> Array:
+    """In the library and on the device of a dense array; as it is for the rest."""
+    if not is_array(graph) or isinstance(graph, np.ndarray):
+        return result
+    return to_device_of(result, graph, namespace(graph))
+
+
+def _scipy(module: str) -> Any:
+    try:
+        return importlib.import_module(f"scipy.{module}")
+    except ModuleNotFoundError:
+        raise ImportError("graphs need SciPy: pip install 'posenc[graphs]'") from None
