@@ -31,7 +31,7 @@ __all__ = [
 def rbf_centers(n: int, sigma: float, *, spacing: float = 1.0) -> np.ndarray:
     """Centres for the positions 0..n−1 that lie close enough together and go far enough past both ends.
 
-    c_m = −⌈3σ⌉ + m · spacing, up to at least n − 1 + 3σ.
+    c_j = −⌈3σ⌉ + j · spacing, up to at least n − 1 + 3σ.
 
     With them `rbf_encoding` has the dot products of `rbf_kernel`: at the ends to about 1e-5 of the largest,
     further inside to as much as spacing/σ allows.
@@ -62,12 +62,12 @@ def rbf_encoding(
 ) -> Array:
     """A code of Gaussian bumps: how near a position is to each of the centres.
 
-    φ_m(t) = exp(−(t − c_m)² / (2σ²)).
+    PE(t, j) = exp(−(t − c_j)² / (2σ²)).
 
     Args:
         positions: an integer n, meaning 0, 1, ..., n − 1, or an array of integer or real (float32, float64)
             positions of any shape.
-        centers: c_m, shape (m,), in positions; `rbf_centers` gives good ones.
+        centers: c_j, shape (m,), in positions; `rbf_centers` gives good ones.
         sigma: width σ of a bump, in positions, finite and above 0.
         dtype: floating dtype of the result, computed in float64 and rounded once; the library's default one
             if None. With an integer n a torch dtype gives a torch tensor on the CPU.
@@ -101,7 +101,7 @@ def rbf_encoding(
 def rbf_kernel(offsets: int | Array, sigma: float, *, spacing: float = 1.0) -> Array:
     """Dot product of two codes of Gaussian bumps that lie `offsets` apart, for centres without an end.
 
-    φ(t) · φ(u) = σ√π/Δc · exp(−(u − t)² / (4σ²)), a Gaussian of width σ√2.
+    PE(t) · PE(t + k) = σ√π/Δc · exp(−k² / (4σ²)), a Gaussian of width σ√2.
 
     Exact where centres are dense. A spacing Δc puts it off by up to 2·exp(−(πσ/Δc)²) of its height: by 1e-4
     for Δc = σ, by nothing that float64 can see from Δc = σ/2 down.

@@ -1,7 +1,7 @@
 """Relative position inside the absolute code: the shift by k positions is one rotation, wherever it starts.
 
-Vectors are columns in the formulas and rows in the code: q = W_Q PE(t) is `code @ w_query`, with
-w_query = W_Qᵀ. So PE(t)ᵀ W_Qᵀ W_K PE(u) is `(p @ w_query) @ (p @ w_key).T`.
+In M_k PE(t) a code is a column. In scores codes are rows p_t, as in arrays: a query is p_t W_Q, in code
+`p @ w_query`, and p_t W_Q W_Kᵀ p_uᵀ is an entry of `(p @ w_query) @ (p @ w_key).T`.
 
 Source: Vaswani et al., Attention Is All You Need (2017), section 3.5. https://arxiv.org/abs/1706.03762
 """
@@ -236,8 +236,8 @@ def alias_offsets(n: int, *, dim: int, tolerance: float | None = None, base: flo
 def positional_scores(encoding: Array, w_query: Array, w_key: Array) -> Array:
     """Attention scores of positions alone: what the codes say before any word is looked at. Not yet scaled.
 
-    s(t, u) = (p_t W_Q) · (p_u W_K) for rows p_t of `encoding`. With column vectors, and W_Q, W_K for the
-    transposes, that is PE(t)ᵀ W_Qᵀ W_K PE(u). Attention divides it by sqrt(d_head).
+    s(t, u) = (p_t W_Q) · (p_u W_K) = p_t W_Q W_Kᵀ p_uᵀ for rows p_t of `encoding`. Attention divides it by
+    sqrt(d_head).
 
     Args:
         encoding: codes of n positions, shape (n, dim), floating.
@@ -273,10 +273,10 @@ def positional_scores(encoding: Array, w_query: Array, w_key: Array) -> Array:
 
 
 def split_block(block: ArrayT) -> tuple[ArrayT, ArrayT]:
-    """A 2×2 block of W_Qᵀ W_K as the part that sees only t − u and the part that sees only t + u.
+    """A 2×2 block of W_Q W_Kᵀ as the part that sees only t − u and the part that sees only t + u.
 
-    For v_t = (sin ωt, cos ωt) and B = [[p, q], [r, s]]:
-    v_tᵀ B v_u = a cos ω(t−u) + b sin ω(t−u) + c cos ω(t+u) + e sin ω(t+u), with
+    For rows v_t = (sin ωt, cos ωt) and B = [[p, q], [r, s]]:
+    v_t B v_uᵀ = a cos ω(t−u) + b sin ω(t−u) + c cos ω(t+u) + e sin ω(t+u), with
     a = (s+p)/2, b = (q−r)/2, c = (s−p)/2, e = (q+r)/2; so B = [[a, b], [−b, a]] + [[−c, e], [e, c]].
 
     Holds within one sine-cosine pair. A block that joins two pairs of different frequency gives terms in
@@ -378,7 +378,7 @@ def offset_head(
 ) -> tuple[Array, Array]:
     """Projections of an attention head that looks `offset` positions ahead (behind, if negative).
 
-    W_Q = gain · M_k, W_K = I: the score is gain · PE(t + k) · PE(u) = gain · K(t + k − u), largest at
+    W_Q = gain · M_kᵀ, W_K = I: the score is gain · PE(t + k) · PE(u) = gain · K(t + k − u), largest at
     u = t + k, for every t. The gain decides how much larger: softmax turns differences of scores into ratios
     of weights.
 
@@ -390,7 +390,7 @@ def offset_head(
 
     Returns:
         w_query and w_key, each of shape (dim, dim), or offset.shape + (dim, dim), for rows: the queries are
-        `codes @ w_query` (so w_query is gain · M_kᵀ), the keys `codes @ w_key`.
+        `codes @ w_query`, the keys `codes @ w_key`.
 
     >>> w_query, w_key = offset_head(3, 64)
     >>> positional_scores(sinusoidal_encoding(8, 64), w_query, w_key).argmax(axis=-1)

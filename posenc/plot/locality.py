@@ -115,8 +115,8 @@ def attention_blurs(
 def locality_curves(scores: Mapping[str, Array], *, weights: bool = True, lang: Lang = "en") -> Figure:
     """How scores fall with the distance of the key, and what softmax makes of it: a curve for each scheme.
 
-    Above s(δ) − s(0), below exp(s(δ) − s(0)): the weight of a key at distance δ, as a multiple of that of the
-    query's own.
+    Above s(k) − s(0), below exp(s(k) − s(0)): the weight of a key at distance |k|, as a multiple of that of
+    the query's own.
 
     Args:
         scores: label to scores (n,) at the distances 0, 1, ..., n − 1, one to six of them, scaled as softmax

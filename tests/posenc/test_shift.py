@@ -230,7 +230,7 @@ def test_after_the_longest_wavelength_the_code_is_another() -> None:
 def test_blocks_of_rotation_and_factor_keep_invariance(
     n: int, half: int, start: int, coefficients: list[tuple[float, float]]
 ) -> None:
-    """W_Qᵀ W_K of blocks aI + bJ: a function of the offset, for every t."""
+    """W_Q W_Kᵀ of blocks aI + bJ: a function of the offset, for every t."""
     dim = 2 * half
     form = np.zeros((dim, dim))
     for i, (a, b) in enumerate(coefficients[:half]):
