@@ -1,6 +1,7 @@
 """The encodings as torch layers: thin over the formulas of `posenc`. Needs torch (`posenc[torch]`)."""
 
 from posenc.nn.alibi import AlibiAttention, AlibiBias
+from posenc.nn.grids import GridEncoding, GridRotary
 from posenc.nn.learned import LearnedEncoding
 from posenc.nn.relative import FireBias, KerpleBias, RelativeBias, ShawAttention, T5Bias
 from posenc.nn.rotary import RotaryEmbedding
@@ -10,6 +11,8 @@ __all__ = [
     "AlibiAttention",
     "AlibiBias",
     "FireBias",
+    "GridEncoding",
+    "GridRotary",
     "KerpleBias",
     "LearnedEncoding",
     "RelativeBias",

@@ -8,6 +8,7 @@ font to `rcParams["font.family"]`.
 from posenc.plot.addition import read_back_curves, table_sum, training_panels, vector_sum
 from posenc.plot.alibi import alibi_maps, alibi_rows, alibi_weights, weight_curves
 from posenc.plot.attention import attention_map
+from posenc.plot.grids import axis_pairs, grid_maps
 from posenc.plot.learned import table_columns, table_lengths
 from posenc.plot.locality import attention_blurs, locality_curves, rbf_bumps
 from posenc.plot.masks import (
@@ -41,6 +42,7 @@ __all__ = [
     "attention_blurs",
     "attention_map",
     "attention_pair",
+    "axis_pairs",
     "bias_curves",
     "bucket_staircase",
     "clock_hands",
@@ -48,6 +50,7 @@ __all__ = [
     "distance_profiles",
     "energy_shares",
     "frequency_ratios",
+    "grid_maps",
     "head_scores",
     "heat_map",
     "kernel_curves",
