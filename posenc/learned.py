@@ -123,7 +123,7 @@ def interpolate_table(table: ArrayT, length: int, *, align_corners: bool = True)
     length = integer("length", length, minimum=1)
     if not isinstance(align_corners, bool):
         raise TypeError(f"align_corners must be True or False, got {align_corners!r}")
-    return resample(table, *taps(table.shape[0], length, align_corners), xp)
+    return _resample(table, *taps(table.shape[0], length, align_corners), xp)
 
 
 def check_overflow(overflow: str) -> Overflow:
@@ -178,7 +178,7 @@ def _cubic(x: np.ndarray, a: float) -> np.ndarray:
 _KERNELS = {"linear": _hat, "cubic": _cubic}
 
 
-def resample(table: Array, taps: np.ndarray, weights: np.ndarray, xp: Namespace) -> Array:
+def _resample(table: Array, taps: np.ndarray, weights: np.ndarray, xp: Namespace) -> Array:
     """Rows Σ_k weights[:, k] · table[taps[:, k]]."""
     wide = wide_dtype(xp, table)
     device = device_of(table)
