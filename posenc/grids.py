@@ -283,8 +283,8 @@ def interpolate_grid(
         kernel: "cubic" (Keys, with −0.75 as in torch, with −0.5 under antialias) or "linear".
         antialias: whether the kernel widens where the grid shrinks, so that every old row counts. False in
             transformers, True in timm. With "cubic" it is another kernel where the grid grows, too.
-        align_corners: True keeps the corners in the corners; False takes rows for cells of equal size, as all
-            released models do. Not together with antialias.
+        align_corners: True keeps the corners in the corners; False takes rows for cells of equal size, as
+            transformers and timm do. Not together with antialias.
         scale_offset: 0.1 gives the numbers of DINO and DINOv2, which add it before they divide to make a
             scale factor, for fear that a rounded factor gives a row too few.
 
