@@ -97,14 +97,17 @@ def test_a_raster_loses_its_vertical_neighbours() -> None:
     for codes, wanted in ((raster, (0.966, 0.631, 0.966)), (grid, (0.979, 0.979, 0.825))):
         found = [cosine(codes[t], codes[u]) for t, u in ((105, 106), (105, 119), (111, 112))]
         assert found == pytest.approx(wanted, abs=5e-4)
-    assert len(np.unique(grid.round(9), axis=0)) == 196
+    for dim in (64, 4):
+        assert len(np.unique(grid_encoding((14, 14), dim).round(9), axis=0)) == 196
 
 
 def test_coordinates() -> None:
     by_hand = [[a, b, c] for a in range(2) for b in range(3) for c in range(4)]
     assert grid_coordinates((2, 3, 4)).tolist() == by_hand
     middle = grid_coordinates((5, 1), centered=True)
-    np.testing.assert_allclose(middle, [[-0.8, 0], [-0.4, 0], [0, 0], [0.4, 0], [0.8, 0]], atol=1e-15)
+    np.testing.assert_allclose(
+        middle, [[-0.8, 0.0], [-0.4, 0.0], [0.0, 0.0], [0.4, 0.0], [0.8, 0.0]], atol=1e-15
+    )
 
 
 @given(seed=seeds, shift=st.floats(0, 1), jitter=st.floats(1, 3), rescale=st.floats(1, 3))
