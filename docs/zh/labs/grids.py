@@ -37,9 +37,9 @@ plt.rcParams["figure.constrained_layout.use"] = True
 # %%
 n, size = 14, 4
 y, x = np.mgrid[0 : n * size, 0 : n * size] / (n * size - 1)
-picture = 0.9 - 0.3 * y  # 天
-picture[np.hypot(y - 0.2, x - 0.75) < 0.11] = 1.0  # 太阳
-picture[y > 0.75 - 0.3 * np.exp(-(((x - 0.35) / 0.2) ** 2))] = 0.6  # 山
+picture = 0.9 - 0.3 * y
+picture[np.hypot(y - 0.2, x - 0.75) < 0.11] = 1.0
+picture[y > 0.75 - 0.3 * np.exp(-(((x - 0.35) / 0.2) ** 2))] = 0.6
 
 place = (6, 5)
 number = place[0] * n + place[1]
