@@ -12,6 +12,7 @@ from posenc.addition import add_positions, concat_positions
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.attention import dot_product_attention
 from posenc.graphs import anchor_distances, laplacian_eigenvectors, random_walk_probabilities
+from posenc.grids import grid_coordinates, grid_encoding, interpolate_grid, reorder_grid
 from posenc.learned import interpolate_table, learned_encoding
 from posenc.locality import rbf_encoding
 from posenc.masks import (
@@ -66,9 +67,12 @@ __all__ = [
     "document_positions",
     "dot_product_attention",
     "fire_bias",
+    "grid_coordinates",
+    "grid_encoding",
     "half_to_interleaved",
     "integer_encoding",
     "interleaved_to_half",
+    "interpolate_grid",
     "interpolate_table",
     "kerple_bias",
     "key_padding_mask",
@@ -89,6 +93,7 @@ __all__ = [
     "random_walk_probabilities",
     "rbf_encoding",
     "relative_bias",
+    "reorder_grid",
     "rotary_matrix",
     "safe_mask",
     "sdpa_mask",

@@ -7,6 +7,7 @@ Dosovitskiy et al., An Image is Worth 16x16 Words (2021), https://arxiv.org/abs/
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -28,6 +29,7 @@ from posenc._checks import check_has_axis, floating, integer, is_length
 __all__ = ["interpolate_table", "learned_encoding"]
 
 Overflow = Literal["error", "clamp"]
+Kernel = Literal["linear", "cubic"]
 
 
 def learned_encoding(positions: int | Array, table: Array, *, overflow: Overflow = "error") -> Array:
@@ -121,7 +123,7 @@ def interpolate_table(table: ArrayT, length: int, *, align_corners: bool = True)
     length = integer("length", length, minimum=1)
     if not isinstance(align_corners, bool):
         raise TypeError(f"align_corners must be True or False, got {align_corners!r}")
-    return _resample(table, *_linear_taps(table.shape[0], length, align_corners), xp)
+    return _resample(table, *taps(table.shape[0], length, align_corners), xp)
 
 
 def check_overflow(overflow: str) -> Overflow:
@@ -133,19 +135,51 @@ def check_overflow(overflow: str) -> Overflow:
     raise ValueError(f'overflow must be "error" or "clamp", got {overflow!r}')
 
 
-def _linear_taps(n: int, length: int, align_corners: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Which old rows each new row is mixed from, and how much of each: two arrays (length, 2)."""
+def taps(
+    n: int,
+    length: int,
+    align_corners: bool,
+    kernel: Kernel = "linear",
+    *,
+    antialias: bool = False,
+    extra: float = 0.0,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Which of n old rows each of `length` new ones is mixed from, and how much of each: two arrays (length, m).
+
+    `extra` is added to the length where cells are measured. With antialias the kernel is as wide as a new
+    cell, if that is wider than an old one, and its weights are scaled to sum to 1 at the borders, too.
+    """
     j = np.arange(length)
-    # One division, so that the last place is n - 1 exactly.
-    at = j * (n - 1) / max(length - 1, 1) if align_corners else (2 * j + 1) * n / (2 * length) - 0.5
-    at = np.clip(at, 0, n - 1)
-    low = np.minimum(np.floor(at).astype(np.int64), max(n - 2, 0))
-    share = at - low
-    return np.stack([low, np.minimum(low + 1, n - 1)], axis=1), np.stack([1 - share, share], axis=1)
+    reach = {"linear": 1, "cubic": 2}[kernel]
+    # One division, so that the last corner is n - 1 exactly.
+    corners, cells = j * (n - 1) / max(length - 1, 1), (2 * j + 1) * n / (2 * (length + extra)) - 0.5
+    at = corners if align_corners else cells
+    stretch = max(n / (length + extra), 1.0) if antialias else 1.0
+    first = np.floor(at - reach * stretch) + 1
+    rows = first[:, None] + np.arange(math.ceil(2 * reach * stretch))
+    weights = _KERNELS[kernel]((rows - at[:, None]) / stretch, -0.5 if antialias else -0.75)
+    if antialias:
+        weights = np.where((rows >= 0) & (rows < n), weights, 0.0)
+        weights /= weights.sum(axis=1, keepdims=True)
+    return np.clip(rows, 0, n - 1).astype(np.int64), weights
+
+
+def _hat(x: np.ndarray, _: float) -> np.ndarray:
+    return np.maximum(1 - np.abs(x), 0.0)
+
+
+def _cubic(x: np.ndarray, a: float) -> np.ndarray:
+    """Keys (1981): a cubic between 0 and 1, another between 1 and 2, of which a says how far it falls."""
+    x = np.abs(x)
+    inner, outer = (a + 2) * x**3 - (a + 3) * x**2 + 1, a * (x**3 - 5 * x**2 + 8 * x - 4)
+    return np.where(x <= 1, inner, np.where(x < 2, outer, 0.0))
+
+
+_KERNELS = {"linear": _hat, "cubic": _cubic}
 
 
 def _resample(table: Array, taps: np.ndarray, weights: np.ndarray, xp: Namespace) -> Array:
-    """Rows Σ_k weights[:, k] · table[taps[:, k]]; any number of taps, so that other kernels can use it."""
+    """Rows Σ_k weights[:, k] · table[taps[:, k]]."""
     wide = wide_dtype(xp, table)
     device = device_of(table)
     rows = xp.astype(table, wide)

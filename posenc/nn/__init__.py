@@ -2,6 +2,7 @@
 
 from posenc.nn.alibi import AlibiAttention, AlibiBias
 from posenc.nn.graphs import RandomSigns
+from posenc.nn.grids import GridEncoding, GridRotary
 from posenc.nn.learned import LearnedEncoding
 from posenc.nn.relative import FireBias, KerpleBias, RelativeBias, ShawAttention, T5Bias
 from posenc.nn.rotary import RotaryEmbedding
@@ -12,6 +13,8 @@ __all__ = [
     "AlibiAttention",
     "AlibiBias",
     "FireBias",
+    "GridEncoding",
+    "GridRotary",
     "KerpleBias",
     "LearnedEncoding",
     "RandomSigns",

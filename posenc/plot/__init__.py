@@ -9,6 +9,7 @@ from posenc.plot.addition import read_back_curves, table_sum, training_panels, v
 from posenc.plot.alibi import alibi_maps, alibi_rows, alibi_weights, weight_curves
 from posenc.plot.attention import attention_map
 from posenc.plot.graphs import graph_codes
+from posenc.plot.grids import axis_pairs, grid_maps
 from posenc.plot.learned import table_columns, table_lengths
 from posenc.plot.locality import attention_blurs, locality_curves, rbf_bumps
 from posenc.plot.masks import (
@@ -43,6 +44,7 @@ __all__ = [
     "attention_blurs",
     "attention_map",
     "attention_pair",
+    "axis_pairs",
     "bias_curves",
     "bucket_staircase",
     "clip_axis",
@@ -52,6 +54,7 @@ __all__ = [
     "energy_shares",
     "frequency_ratios",
     "graph_codes",
+    "grid_maps",
     "head_scores",
     "heat_map",
     "kernel_curves",

@@ -14,7 +14,13 @@ Source: Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding
 https://arxiv.org/abs/2104.09864
 """
 
-from posenc.rotary.axes import apply_rotary_axes, axial_frequencies, mrope_coordinates, mrope_frequencies
+from posenc.rotary.axes import (
+    apply_rotary_axes,
+    axial_frequencies,
+    mixed_frequencies,
+    mrope_coordinates,
+    mrope_frequencies,
+)
 from posenc.rotary.heads import find_period, head_frequencies
 from posenc.rotary.layouts import Layout, half_to_interleaved, interleaved_to_half
 from posenc.rotary.rotation import apply_rotary, offset_query, rotary_matrix
@@ -46,6 +52,7 @@ __all__ = [
     "llama3_frequencies",
     "longrope_attention_factor",
     "longrope_frequencies",
+    "mixed_frequencies",
     "mrope_coordinates",
     "mrope_frequencies",
     "ntk_frequencies",

@@ -19,7 +19,13 @@ from posenc.rotary._turn import are_whole, check_below_turn, check_vectors, code
 from posenc.rotary.layouts import Layout, check_layout, check_rotary_dim
 from posenc.sinusoidal import sinusoidal_frequencies
 
-__all__ = ["apply_rotary_axes", "axial_frequencies", "mrope_coordinates", "mrope_frequencies"]
+__all__ = [
+    "apply_rotary_axes",
+    "axial_frequencies",
+    "mixed_frequencies",
+    "mrope_coordinates",
+    "mrope_frequencies",
+]
 
 
 def apply_rotary_axes(
@@ -77,14 +83,16 @@ def apply_rotary_axes(
     return turn(x, codes(t @ omega, wide_dtype(xp, x), layout, scale, xp), layout, xp)
 
 
-def axial_frequencies(dim: int, axes: int, *, base: float = 10000.0) -> np.ndarray:
-    """Frequencies that give each axis a share of the pairs of its own, all shares alike.
+def axial_frequencies(dim: int, axes: int | Sequence[int], *, base: float = 10000.0) -> np.ndarray:
+    """Frequencies that give each axis a share of the pairs of its own.
 
-    Row a holds posenc.sinusoidal_frequencies(dim/axes, base) for the pairs of axis a and 0 elsewhere: a block diagonal.
+    Row a holds posenc.sinusoidal_frequencies(width of axis a, base) for the pairs of axis a and 0 elsewhere: a
+    block diagonal.
 
     Args:
         dim: width that is turned, a multiple of 2 · axes.
-        axes: number of coordinates, at least 1; 2 for an image.
+        axes: number of coordinates, at least 1, with shares alike: 2 for an image. Or the width of each axis, even
+            numbers that sum to dim: (16, 56, 56) in FLUX.1, where dim is 128.
         base: as in `posenc.sinusoidal_frequencies`.
 
     Returns:
@@ -93,28 +101,82 @@ def axial_frequencies(dim: int, axes: int, *, base: float = 10000.0) -> np.ndarr
     >>> axial_frequencies(8, 2)
     array([[1.  , 0.01, 0.  , 0.  ],
            [0.  , 0.  , 1.  , 0.01]])
+    >>> axial_frequencies(8, (2, 6)).round(4)
+    array([[1.    , 0.    , 0.    , 0.    ],
+           [0.    , 1.    , 0.0464, 0.0022]])
 
     Source: the common form for images; Heo et al., Rotary Position Embedding for Vision Transformer (2024),
     section 3.2. https://arxiv.org/abs/2403.13298
     """
-    axes = integer("axes", axes, minimum=1)
     dim = check_even_dim(dim)
-    if dim % (2 * axes):
-        raise ValueError(f"dim must be a multiple of 2 · axes = {2 * axes}, got {dim}")
-    return np.kron(np.eye(axes), sinusoidal_frequencies(dim // axes, base))
+    if isinstance(axes, Sequence | np.ndarray):
+        widths = [check_even_dim(width, "each width of axes") for width in axes]
+        if sum(widths) != dim:
+            raise ValueError(f"axes must be widths that sum to dim = {dim}, got {widths}")
+    else:
+        axes = integer("axes", axes, minimum=1)
+        if dim % (2 * axes):
+            raise ValueError(f"dim must be a multiple of 2 · axes = {2 * axes}, got {dim}")
+        widths = [dim // axes] * axes
+    omega = np.concatenate([sinusoidal_frequencies(width, base) for width in widths])
+    axis = np.repeat(np.arange(len(widths)), [width // 2 for width in widths])
+    return _of_axis(omega, axis, len(widths))
 
 
-def mrope_frequencies(dim: int, sections: Sequence[int], *, base: float = 10000.0) -> np.ndarray:
-    """Frequencies of multi-axis RoPE (M-RoPE): the pairs of usual RoPE, dealt out to the axes in sections.
+def mixed_frequencies(dim: int, angle: float | Array, *, base: float = 10000.0) -> np.ndarray:
+    """Frequencies for two axes whose pairs look along any direction, where axial ones look along an axis.
 
-    Row a holds ω_i = base^(−2i/dim) for the pairs i of section a and 0 elsewhere. The columns sum to
+    axial_frequencies(dim, 2), each frequency i of the rows and its twin of the columns turned together: they become
+    ω_i (cos θ_i, sin θ_i) and ω_i (−sin θ_i, cos θ_i). θ = 0 is axial. RoPE-Mixed starts from them, with an angle of
+    its own for each head, and trains them: `posenc.apply_rotary_axes` passes gradients to frequencies.
+
+    Args:
+        dim: width that is turned, a multiple of 4.
+        angle: θ in radians, a number or one for each of the dim/4 frequencies.
+        base: as in `posenc.sinusoidal_frequencies`; 10 in RoPE-Mixed.
+
+    Returns:
+        float64 NumPy array of shape (2, dim/2).
+
+    >>> mixed_frequencies(4, np.pi / 4).round(3)
+    array([[ 0.707, -0.707],
+           [ 0.707,  0.707]])
+
+    Source: Heo et al. (2024), section 3.2.
+    """
+    omega = axial_frequencies(dim, 2, base=base)
+    theta = np.asarray(as_numbers("angle", np.atleast_1d(angle))[1])
+    if theta.shape not in ((1,), (omega.shape[1] // 2,)):
+        raise ValueError(
+            f"angle must be a number or have shape ({omega.shape[1] // 2},), one for each frequency of an axis, got "
+            f"{theta.shape}"
+        )
+    rows, columns = np.split(omega.sum(axis=0), 2)
+    cos, sin = np.cos(theta), np.sin(theta)
+    return np.stack(
+        [
+            np.concatenate([rows * cos, -columns * sin]),
+            np.concatenate([rows * sin, columns * cos]),
+        ]
+    )
+
+
+def mrope_frequencies(
+    dim: int, sections: Sequence[int], *, base: float = 10000.0, interleaved: bool = False
+) -> np.ndarray:
+    """Frequencies of multi-axis RoPE (M-RoPE): the pairs of usual RoPE, dealt out to the axes.
+
+    Row a holds ω_i = base^(−2i/dim) for the pairs i of axis a and 0 elsewhere. The columns sum to
     posenc.sinusoidal_frequencies(dim, base), so a token whose coordinates are all t is turned as by usual RoPE at t.
 
     Args:
         dim: width that is turned, even.
         sections: how many pairs each axis gets, in order; they sum to dim/2. (16, 24, 24) for time, height
-            and width in Qwen2-VL, where dim is 128.
+            and width in Qwen2-VL, (24, 20, 20) interleaved in Qwen3-VL, where dim is 128.
         base: as in `posenc.sinusoidal_frequencies`.
+        interleaved: False gives each axis its pairs in a row, so that the first axis gets the fast ones and the
+            last the slow ones. True deals them out in turn, the first axis also what is left when the others have
+            theirs.
 
     Returns:
         float64 NumPy array of shape (axes, dim/2).
@@ -123,15 +185,35 @@ def mrope_frequencies(dim: int, sections: Sequence[int], *, base: float = 10000.
     array([[1.   , 0.1  , 0.   , 0.   ],
            [0.   , 0.   , 0.01 , 0.   ],
            [0.   , 0.   , 0.   , 0.001]])
+    >>> mrope_frequencies(8, (2, 1, 1), interleaved=True).round(4)
+    array([[1.   , 0.   , 0.   , 0.001],
+           [0.   , 0.1  , 0.   , 0.   ],
+           [0.   , 0.   , 0.01 , 0.   ]])
 
-    Source: Wang et al., Qwen2-VL (2024), section 2.1. https://arxiv.org/abs/2409.12191
+    Source: Wang et al., Qwen2-VL (2024), section 2.1, https://arxiv.org/abs/2409.12191; interleaved: Bai et al.,
+    Qwen3-VL Technical Report (2025), https://arxiv.org/abs/2511.21631
     """
     omega = sinusoidal_frequencies(dim, base)
     sizes = [integer("each of sections", size, minimum=0) for size in sections]
     if sum(sizes) != len(omega):
         raise ValueError(f"sections must sum to dim/2 = {len(omega)}, got {sizes}")
+    if not isinstance(interleaved, bool):
+        raise TypeError(f"interleaved must be True or False, got {interleaved!r}")
     axis = np.repeat(np.arange(len(sizes)), sizes)
-    return np.where(axis == np.arange(len(sizes))[:, None], omega, 0.0)
+    if interleaved:
+        axis = np.zeros(len(omega), dtype=np.int64)
+        for a, size in enumerate(sizes[1:], start=1):
+            axis[a : size * len(sizes) : len(sizes)] = a
+        if np.bincount(axis, minlength=len(sizes)).tolist() != sizes:
+            raise ValueError(
+                f"sections must fit when dealt out in turn, the first axis getting what the others leave, got {sizes}"
+            )
+    return _of_axis(omega, axis, len(sizes))
+
+
+def _of_axis(omega: np.ndarray, axis: np.ndarray, axes: int) -> np.ndarray:
+    """Each frequency in the row of its axis, 0 in the others."""
+    return np.where(axis == np.arange(axes)[:, None], omega, 0.0)
 
 
 def mrope_coordinates(parts: Sequence[int | Sequence[int]]) -> np.ndarray:

@@ -27,6 +27,9 @@ CAUSAL = posenc.causal_mask(3)
 CALLS = {
     "add_positions": lambda a: posenc.add_positions(a(X), a(X[::-1] / 3), scale=True),
     "concat_positions": lambda a: posenc.concat_positions(a(X), a(X[::-1] / 3)),
+    "coordinate_encoding": lambda a: posenc.grids.coordinate_encoding(a(T), 8, order="mae"),
+    "interpolate_grid": lambda a: posenc.interpolate_grid(a(X), (1, 2), (3, 4), class_tokens=1),
+    "reorder_grid": lambda a: posenc.reorder_grid(a(X), 2, "interleaved", "timm"),
     "interpolate_table": lambda a: posenc.interpolate_table(a(X), 8),
     "learned_encoding": lambda a: posenc.learned_encoding(a(T), a(X), overflow="clamp"),
     "half_to_interleaved": lambda a: posenc.half_to_interleaved(a(X)),
@@ -103,6 +106,8 @@ WITHOUT: list[tuple[str, Any]] = [
     ("head_weight", lambda no: posenc.fire_bias(A[0], A[0], no, A[0], 3)),
     ("table", lambda no: posenc.relative_bias(no, 3)),
     ("table", lambda no: posenc.learned_encoding(3, no)),
+    ("table", lambda no: posenc.interpolate_grid(no, (1, 3), (2, 2))),
+    ("codes", lambda no: posenc.reorder_grid(no, 2, "mae", "timm")),
     ("first", lambda no: posenc.locality.total_variation(no, A)),
     ("codes", lambda no: posenc.locality.gram_condition(no)),
     ("codes", lambda no: posenc.sinusoidal.decode_position(no, 3)),

@@ -236,6 +236,22 @@ def check_graph_codes(block: SimpleNamespace, dtype: torch.dtype) -> None:
         )
 
 
+def check_grid(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    orders: list[tuple[str, Any]] = [("posenc", "interleaved"), ("mae", "mae"), ("timm", "timm")]
+    for theirs, ours in orders:
+        table = posenc.grid_encoding((5, 7), 24, base=100.0, order=ours, dtype=torch.float32)
+        close(block.grid_code(5, 7, 24, base=100.0, order=theirs), table)
+    places = block.grid_places(5, 7)
+    assert places.tolist() == posenc.grid_coordinates((5, 7)).tolist()
+    x, omega = random(2, 3, 35, 16, dtype=dtype), posenc.rotary.axial_frequencies(16, 2, base=100.0)
+    layouts: list[tuple[Any, bool]] = [("interleaved", False), ("half", True)]
+    for layout, half in layouts:
+        wanted = posenc.apply_rotary_axes(x, places, omega, layout=layout)
+        close(block.axial_rope(x, places, base=100.0, half=half), wanted)
+    with pytest.raises(ValueError, match="4"):
+        block.grid_code(5, 7, 6)
+
+
 Check = Callable[[SimpleNamespace, torch.dtype], None]
 CHECKS: dict[str, Check] = {
     name.removeprefix("check_"): check for name, check in globals().items() if name.startswith("check_")
@@ -249,6 +265,12 @@ FAULTS = [
     ("learned_table", "if not 0 <= offset <= end <= rows:", "if end < 0:"),
     ("image_table", ".permute(2, 0, 1)", ".permute(2, 1, 0)"),
     ("image_table", '"align_corners": False', '"align_corners": True'),
+    ("grid", "torch.arange(rows), torch.arange(columns)", "torch.arange(columns), torch.arange(rows)"),
+    ("grid", "omega = base **", "omega = 10000.0 **"),
+    ("grid", "[c_sin, c_cos, r_sin, r_cos]", "[r_sin, r_cos, c_sin, c_cos]"),
+    ("grid", "torch.stack([sin, cos], dim=-1)", "torch.cat([sin, cos], dim=-1)"),
+    ("grid", "((2, -1), -2)", "((-1, 2), -1)"),
+    ("grid", "a * sin + b * cos", "b * cos - a * sin"),
     ("rope", "omega = base **", "omega = 10000.0 **"),
     ("rope", "torch.arange(0, dim, 2, dtype=torch.float64)", "torch.arange(0, dim, 2)"),
     ("rope", "a * sin + b * cos", "b * cos - a * sin"),

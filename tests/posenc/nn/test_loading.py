@@ -19,6 +19,8 @@ from posenc.nn import (
     AlibiAttention,
     AlibiBias,
     FireBias,
+    GridEncoding,
+    GridRotary,
     KerpleBias,
     LearnedEncoding,
     RelativeBias,
@@ -38,13 +40,15 @@ class Model(nn.Module):
         self.rotary = RotaryEmbedding(8, max_len=50, layout="half")
         self.heads = RotaryEmbedding(8, max_len=50, frequencies=np.geomspace(1.0, 0.01, 8).reshape(2, 4))
         self.bias = AlibiBias(2)
+        self.grid = GridEncoding(8, (2, 4), class_tokens=1, dropout=0.0)
+        self.places = GridRotary(8, (2, 4), class_tokens=1)
         self.attention = AlibiAttention(2, slopes=alibi_slopes(4)[2:])
         self.t5 = T5Bias(2)
 
     def forward(self, x: Tensor) -> Tensor:
         """x: (batch, 2 heads, seq, 8)."""
-        x = self.sinusoidal(x.flatten(0, 1)).view_as(x)
-        q, k = self.heads(*self.rotary(x, x))
+        x = self.sinusoidal(self.grid(x.flatten(0, 1))).view_as(x)
+        q, k = self.places(*self.heads(*self.rotary(x, x)))
         length = x.shape[-2]
         return self.attention(q, k, x) + (self.bias(length).exp() + self.t5(length)) @ x
 
@@ -201,6 +205,8 @@ def test_loaded_after_meta_and_compiled(model: Model) -> None:
         (RotaryEmbedding(8), "max_len", 9000),
         (RotaryEmbedding(8), "table", torch.ones(8192, 8)),
         (AlibiBias(2), "num_heads", 3),
+        (GridEncoding(8, (2, 4)), "shape", (4, 2)),
+        (GridRotary(8, (2, 4)), "frequencies", torch.ones(2, 4)),
     ],
 )
 def test_what_the_table_is_made_of_cannot_be_set(layer: nn.Module, name: str, value: object) -> None:

@@ -33,6 +33,7 @@ FALLING = np.exp(-np.arange(40) / 9)
 TABLE = sinusoidal_encoding(40, 16)
 SQUARE = TABLE @ TABLE.T
 SHARES = np.full((9, 9), 1 / 9)
+AXES = np.kron(np.eye(2), [1.0, 0.1, 0.01])
 PADS = key_padding_mask(5, 9)
 CURVES = {label: FALLING / k for k, label in enumerate("abcd", start=1)}
 STEPS = np.cumsum(np.ones((4, 5, 8)), axis=0)
@@ -52,6 +53,7 @@ PICTURES: dict[str, dict[str, Any]] = {
         "mask": np.triu(np.ones((4, 4), dtype=bool), 1),
     },
     "attention_pair": {"weights": SHARES, "masked_weights": np.eye(9), "padding_mask": PADS},
+    "axis_pairs": {"frequencies": {"a": AXES, "b": 2 * AXES}, "names": list("de")},
     "bias_curves": {"biases": CURVES, "trained": 16},
     "bucket_staircase": {"reach": 160, "num_buckets": 32, "max_distance": 128},
     "clip_axis": {
@@ -75,6 +77,7 @@ PICTURES: dict[str, dict[str, Any]] = {
         "places": np.array([[0.0, 2], [2, 1], [1, -1], [-1, -1], [-2, 1]]),
         "codes": {"a": np.arange(-2.0, 3), "b": np.arange(5.0)},
     },
+    "grid_maps": {"maps": {"a": SQUARE[:5, :7], "b": SQUARE[5:10, :7]}, "place": (2, 3)},
     "head_scores": {"wavelengths": np.array([4.0, 32, 512]), "n": 100},
     "heat_map": {"codes": TABLE},
     "kernel_curves": {"dims": [4, 64], "n": 101, **BASE},

@@ -1,0 +1,195 @@
+# ---
+# title: 图块看见什么
+# description: 二十分钟的实验：先预测，再运行，再改动。一个图块靠位置编码看见哪些邻居：排成一列、放上网格、转动、换尺寸，还有列序弄错的时候。
+# needs: [grids]
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 图块看见什么 {#grids-lab}
+#
+# [网格](../grids.md)一章给图里的每个图块每条轴一个坐标。这里由你站到一个图块的位置上往外看，大约二十分钟。每一节的节奏都一样：先**预测**，再运行，然后改点什么。
+#
+# 记号：$t_1$、$t_2$ 是正在看的图块的行和列，$g$ 乘在它的分数上，$w$ 是 softmax 之后的权重。只有位置算数：所有图块内容相同。
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+
+import posenc
+from posenc.rotary import axial_frequencies, mixed_frequencies
+
+plt.rcParams["figure.constrained_layout.use"] = True
+
+# %% [markdown]
+# ## 一张图，切开 {#picture}
+#
+# 太阳下的一座山，56 × 56 个像素，切成 14 × 14 个图块，一行一行交给模型。**预测**：下面标出的图块是 89 号，它的四个邻居各是几号？
+
+# %%
+n, size = 14, 4
+y, x = np.mgrid[0 : n * size, 0 : n * size] / (n * size - 1)
+picture = 0.9 - 0.3 * y
+picture[np.hypot(y - 0.2, x - 0.75) < 0.11] = 1.0
+picture[y > 0.75 - 0.3 * np.exp(-(((x - 0.35) / 0.2) ** 2))] = 0.6
+
+place = (6, 5)
+number = place[0] * n + place[1]
+
+
+def show(ax, title, weights=None):
+    edges = (-0.5, n - 0.5, n - 0.5, -0.5)
+    ax.imshow(picture, cmap="gray", vmin=0, vmax=1, extent=edges)
+    if weights is not None:
+        seen = np.clip(weights / weights.max(), 0, 1)
+        orange = np.zeros((n, n, 4))
+        orange[..., 0], orange[..., 1], orange[..., 3] = 0.84, 0.37, seen
+        ax.imshow(orange, interpolation="none")
+    square = plt.Rectangle((place[1] - 0.5, place[0] - 0.5), 1, 1, fill=False)
+    square.set(edgecolor="#0072b2", linewidth=2)
+    ax.add_patch(square)
+    ax.set_title(title, fontsize=10)
+    ax.set(xticks=[0, 5, 10], yticks=[0, 6, 12], xlabel="t₂", ylabel="t₁")
+
+
+fig, ax = plt.subplots(figsize=(3.2, 3.2))
+show(ax, f"{number}")
+ax.set_xticks(np.arange(-0.5, n), minor=True)
+ax.set_yticks(np.arange(-0.5, n), minor=True)
+ax.grid(which="minor", color="#767676", linewidth=0.5)
+ax.tick_params(which="minor", length=0)
+
+# %% [markdown]
+# 图：14 乘 14 个图块的一张图。第 6 行第 5 列的图块，89 号，加了蓝框。
+# 说明：一张灰色的图，上面有细线网格：浅色的天，右上方白色的太阳，中间偏左一座较深的山。蓝色方框在第 6 行第 5 列，山顶上。
+#
+# 左右是 88 和 90，上下是 75 和 103。
+#
+# ## 四种编码 {#codes}
+#
+# 把这个图块的权重用橙色画在图上，四种编码各一张：排成一列的正弦位置编码、网格编码、网格上轴向的和混合的 RoPE。**预测**四种形状：一道、十字，还是一个斑？
+
+# %%
+dim, g = 64, 7.0
+places = posenc.grid_coordinates((n, n))
+same = np.tile([1.0, 0.0], (n * n, dim // 2))
+
+
+def turned(frequencies):
+    return posenc.apply_rotary_axes(same, places, frequencies)
+
+
+spread = 1.94 * np.arange(dim // 4)
+codes = {
+    "PE": posenc.sinusoidal_encoding(n * n, dim),
+    "PE ⊕ PE": posenc.grid_encoding((n, n), dim, base=100),
+    "RoPE, θ = 0": turned(axial_frequencies(dim, 2, base=100)),
+    "RoPE, θᵢ": turned(mixed_frequencies(dim, spread, base=100)),
+}
+
+
+def weights_of(code):
+    scores = g * (code @ code[number]) / (dim / 2)
+    w = np.exp(scores - scores.max())
+    return (w / w.sum()).reshape(n, n)
+
+
+fig, axes = plt.subplots(2, 2, figsize=(4.8, 5.0))
+for ax, (name, code) in zip(axes.flat, codes.items()):
+    show(ax, name, weights_of(code))
+
+# %% [markdown]
+# 图：四种编码下图块看见的东西。橙色是权重，每幅各用各的尺度。
+# 说明：同一张图四次，蓝色方框在第 6 行第 5 列。第一幅：沿第 6 行一道橙色。第二、三幅：沿第 6 行和第 5 列的橙色十字，一模一样。第四幅：方框周围一个橙色的斑，向四面八方变淡。
+#
+# 第二幅和第三幅是同样的数：内容全都相同时，网格编码和轴向 RoPE 的核是一个。
+#
+# **动手**：令 $g = 3$，再令 $g = 60$。哪一幅变了**形状**？
+#
+# ## 朝着一个方向看 {#directions}
+#
+# 让所有频率对朝同一个角度看：θ = 0 是沿着行和列。**预测**：θ = π/8 和 θ = π/4 是什么样子？
+
+# %%
+fig, axes = plt.subplots(1, 3, figsize=(4.8, 2.0), sharey=True)
+for ax, eighths in zip(axes, [0, 1, 2]):
+    code = turned(mixed_frequencies(dim, eighths * np.pi / 8, base=100))
+    show(ax, f"θ = {22.5 * eighths:g}°", weights_of(code))
+    ax.label_outer()
+
+# %% [markdown]
+# 图：轴向 RoPE 的十字，转 0、22.5 和 45 度。
+# 说明：同一张图三次，蓝色方框上有橙色的十字。左：正立。中：斜了 22.5 度。右：四条臂沿着对角线。
+#
+# 学会自己的 θ，一个头就选定了朝哪条对角线看。
+#
+# **动手**：让前一半的角为 0，其余为 π/4：`np.repeat([0, np.pi / 4], dim // 8)`。这颗星有几条臂？
+#
+# ## 更大的图 {#larger}
+#
+# 一张 14 × 14 行的表要用在 21 × 21 个图块上。让表的每一行记着自己的 $t_1$ 和 $t_2$，分别按一列、按网格来拉伸。**预测**：按一列拉，右边缘的图块记着什么？
+
+# %%
+remember = places.astype(float)
+stretched = {
+    "1-D": posenc.interpolate_table(remember, 21 * 21),
+    "2-D": posenc.interpolate_grid(remember, (n, n), (21, 21)),
+}
+shades = {"cmap": "viridis", "vmin": 0, "vmax": n - 1, "interpolation": "none"}
+fig, axes = plt.subplots(1, 2, figsize=(4.8, 2.6), sharey=True)
+for ax, (name, table) in zip(axes, stretched.items()):
+    image = ax.imshow(table[:, 1].reshape(21, 21), **shades)
+    ax.set_title(name, fontsize=10)
+    ax.set(xticks=[0, 10, 20], yticks=[0, 10, 20], xlabel="t₂")
+axes[0].set_ylabel("t₁")
+fig.colorbar(image, ax=axes, label="t₂", ticks=[0, 6, 13], shrink=0.8);
+
+# %% [markdown]
+# 图：按一列、按网格拉伸之后，21 乘 21 个图块各自记着的列号。
+# 说明：两张 21 乘 21 的图。左图，1-D：每一行只有一段深浅，下一行是另一段，列都断开了。右图，2-D：平滑的竖条，左深右浅，各行相同。
+#
+# 按一列拉，列就断了：新的一行 21 个图块，只盖得住旧的 14 个中的 9⅓ 个。
+#
+# **动手**：改画 `table[:, 0]`，也就是行号。为什么看上去好得多？
+#
+# ## 列序错了 {#order}
+#
+# 一个线性读数器学会从本书的编码里读出行号。同样的编码换成 MAE 的次序，**预测**它会读出什么。
+
+# %%
+ours = posenc.grid_encoding((n, n), dim, base=100)
+reader = np.linalg.lstsq(ours, places[:, 0].astype(float), rcond=1e-8)[0]
+fig, axes = plt.subplots(1, 3, figsize=(4.8, 2.2), sharey=True)
+for ax, order in zip(axes, ["interleaved", "mae", "timm"]):
+    code = posenc.reorder_grid(ours, 2, "interleaved", order)
+    read = (code @ reader).reshape(n, n)
+    image = ax.imshow(read, **shades)
+    ax.set_title(order, fontsize=10)
+    ax.set(xticks=[0, 6, 12], yticks=[0, 6, 12], xlabel="t₂")
+    print(f"{order:12} {np.abs(read - places[:, 0].reshape(n, n)).mean():.1f}")
+axes[0].set_ylabel("t₁")
+fig.colorbar(image, ax=axes, label="t₁", ticks=[0, 6, 13], shrink=0.7);
+
+# %% [markdown]
+# 图：按本书的次序训练的读数器，在同一编码的三种次序里读出的行号。
+# 说明：三张 14 乘 14 的图。左图，interleaved：横条，上深下浅。中图和右图，mae 和 timm：条纹竖了起来，深浅不按次序。
+#
+# 打印的数是平均误差，单位是行。每种次序的编码里都有行号，读数器读到的却跟着图块的列走。
+#
+# **动手**：在读数器前面加上 `posenc.reorder_grid(code, 2, order, "interleaved")`。
+#
+# ## 记住什么 {#take-away}
+#
+# - 一列号码看见一道，两条轴的编码看见十字，频率对朝许多方向，就看见一个斑。
+# - 内容相同时，轴向 RoPE 的核就是相加的那种编码的核。
+# - 表要按网格拉伸，用之前先换好列序。
+#
+# 回到[那一章](../grids.md)。

@@ -1,0 +1,388 @@
+"""Positions on a grid: the patches of an image, the blocks of a video. A position has a coordinate on each axis.
+
+Sources: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), appendix D.4, https://arxiv.org/abs/2010.11929;
+He et al., Masked Autoencoders Are Scalable Vision Learners (2022), appendix A.1, https://arxiv.org/abs/2111.06377
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from posenc._arrays import Array, ArrayT, DType, Namespace, to_device_of, torch_namespace
+from posenc._checks import (
+    as_numbers,
+    check_float_dtype,
+    floating,
+    integer,
+    number,
+    of_library,
+)
+from posenc.learned import Kernel, taps
+from posenc.sinusoidal import sinusoidal_encoding
+
+__all__ = [
+    "coordinate_encoding",
+    "generated_rotation",
+    "grid_coordinates",
+    "grid_encoding",
+    "interpolate_grid",
+    "jitter_coordinates",
+    "reorder_grid",
+]
+
+Order = Literal["interleaved", "mae", "timm"]
+
+
+# --- Codes
+
+
+@overload
+def grid_encoding(
+    shape: Sequence[int], dim: int, *, base: float = ..., order: Order = ..., dtype: None = ...
+) -> np.ndarray: ...
+@overload
+def grid_encoding(
+    shape: Sequence[int], dim: int, *, base: float = ..., order: Order = ..., dtype: DType = ...
+) -> Any: ...
+def grid_encoding(
+    shape: Sequence[int],
+    dim: int,
+    *,
+    base: float = 10000.0,
+    order: Order = "interleaved",
+    dtype: DType | None = None,
+) -> Array:
+    """The sinusoidal encoding of all positions of a grid.
+
+    p(t_0, t_1, ...) = PE(t_0) ⊕ PE(t_1) ⊕ ..., each axis with a sinusoidal code of width dim/axes of its own. The
+    dot product of two of them is Σ_a K(u_a − t_a): offsets alone, one term an axis.
+
+    Args:
+        shape: length of each axis, at least 1: (rows, columns) of an image, (frames, rows, columns) of a video.
+        dim: width of the encoding, a multiple of 2 · axes.
+        base: as in `posenc.sinusoidal_frequencies`, of each axis.
+        order: of the columns. "interleaved" is that of this package: the first axis first, sin and cos in
+            turn. "mae": the last axis first, all sines of an axis before its cosines, as in the models of He
+            et al. (2022). "timm": the sines of all axes, then all cosines.
+        dtype: as in `posenc.sinusoidal_encoding`: a torch dtype gives a torch tensor.
+
+    Returns:
+        Array of shape (positions, dim), the last axis counting fastest, as models flatten their patches.
+        `.reshape(*shape, dim)` gives the grid back. Every row has norm sqrt(dim/2).
+
+    >>> grid_encoding((2, 2), 4).round(2)
+    array([[0.  , 1.  , 0.  , 1.  ],
+           [0.  , 1.  , 0.84, 0.54],
+           [0.84, 0.54, 0.  , 1.  ],
+           [0.84, 0.54, 0.84, 0.54]])
+
+    Source: He et al. (2022), appendix A.1, for images.
+    """
+    sizes = _sizes("shape", shape)
+    width = _width(dim, len(sizes))
+    check_order(order)
+    xp = torch_namespace(dtype) or np
+    table = xp.empty((*sizes, dim), dtype=check_float_dtype(dtype, xp))
+    for a, (n, part) in enumerate(zip(sizes, _split(table, len(sizes), order, xp), strict=True)):
+        code = _pairs(sinusoidal_encoding(n, width, base=base, dtype=table.dtype), xp)
+        if order != "interleaved":  # laid out as it will lie: then whole rows are copied
+            code = xp.moveaxis(xp.stack([code[..., 0], code[..., 1]], axis=-2), -2, -1)
+        part[...] = xp.reshape(code, (*[1] * a, n, *[1] * (len(sizes) - a - 1), width // 2, 2))
+    return xp.reshape(table, (-1, dim))
+
+
+def coordinate_encoding(
+    coordinates: Array,
+    dim: int,
+    *,
+    base: float = 10000.0,
+    order: Order = "interleaved",
+    dtype: DType | None = None,
+) -> Array:
+    """The encoding of `grid_encoding` at any points, between those of a grid or beyond them.
+
+    Args:
+        coordinates: integer or real (float32, float64), shape (..., axes).
+        dim, base, order: as in `grid_encoding`.
+        dtype: floating dtype of the result; the default of the array library if None.
+
+    Returns:
+        Array of shape (..., dim), of the library and on the device of coordinates.
+
+    >>> codes = coordinate_encoding(grid_coordinates((2, 3)), 8)
+    >>> bool(np.allclose(codes, grid_encoding((2, 3), 8)))
+    True
+    """
+    xp, t = as_numbers("coordinates", coordinates)
+    if t.ndim < 2 or t.shape[-1] < 1:
+        raise ValueError(
+            f"coordinates must have shape (..., axes) with a row a position, got {tuple(t.shape)}"
+        )
+    width = _width(dim, t.shape[-1])
+    check_order(order)
+    codes = [
+        sinusoidal_encoding(t[..., a], width, base=base, dtype=check_float_dtype(dtype, xp))
+        for a in range(t.shape[-1])
+    ]
+    return _join([_pairs(code, xp) for code in codes], order, xp)
+
+
+def reorder_grid(codes: ArrayT, axes: int, source: Order, target: Order) -> ArrayT:
+    """The columns of a grid code in another order: so that a table of MAE is one of this package, or of timm.
+
+    Args:
+        codes: of one order, shape (..., dim), dim a multiple of 2 · axes. A table, or the columns of a matrix
+            that reads codes; class tokens of zeros stay zero.
+        axes: number of axes of the grid, 2 for an image.
+        source, target: orders as in `grid_encoding`.
+
+    Returns:
+        Array of the shape, dtype and library of codes.
+
+    >>> ours, mae = (grid_encoding((3, 5), 16, order=order) for order in ("interleaved", "mae"))
+    >>> bool((reorder_grid(mae, 2, "mae", "interleaved") == ours).all())
+    True
+    """
+    xp = floating(codes=codes)
+    axes = integer("axes", axes, minimum=1)
+    if codes.ndim < 1:
+        raise ValueError("codes must have shape (..., dim), got a single number")
+    _width(codes.shape[-1], axes, "the width of codes")
+    parts = _split(codes, axes, check_order(source, "source"), xp)
+    result: ArrayT = _join(parts, check_order(target, "target"), xp)
+    return result
+
+
+def check_order(order: Any, name: str = "order") -> Order:
+    """`order`, if it is one of the three."""
+    if order not in ("interleaved", "mae", "timm"):
+        raise ValueError(f'{name} must be "interleaved", "mae" or "timm", got {order!r}')
+    found: Order = order
+    return found
+
+
+def _split(codes: Array, axes: int, order: Order, xp: Namespace) -> list[Array]:
+    """The columns of each axis as pairs of sine and cosine, (..., dim/(2·axes), 2): views, in NumPy and torch."""
+    width = codes.shape[-1] // axes
+    if order == "timm":
+        parts = xp.reshape(codes, (*codes.shape[:-1], 2, axes, width // 2))
+        return [xp.moveaxis(parts[..., a, :], -2, -1) for a in range(axes)]
+    blocks = [codes[..., a * width : (a + 1) * width] for a in range(axes)]
+    if order == "interleaved":
+        return [_pairs(block, xp) for block in blocks]
+    halves = [xp.reshape(block, (*block.shape[:-1], 2, width // 2)) for block in reversed(blocks)]
+    return [xp.moveaxis(half, -2, -1) for half in halves]
+
+
+def _join(parts: list[Array], order: Order, xp: Namespace) -> Array:
+    """The inverse of `_split`."""
+    if order == "timm":
+        return xp.concat([part[..., k] for k in (0, 1) for part in parts], axis=-1)
+    if order == "mae":
+        return xp.concat([part[..., k] for part in reversed(parts) for k in (0, 1)], axis=-1)
+    return xp.concat([xp.reshape(part, (*part.shape[:-2], 2 * part.shape[-2])) for part in parts], axis=-1)
+
+
+def _pairs(code: Array, xp: Namespace) -> Array:
+    return xp.reshape(code, (*code.shape[:-1], code.shape[-1] // 2, 2))
+
+
+# --- Coordinates
+
+
+def grid_coordinates(shape: Sequence[int], *, centered: bool = False) -> np.ndarray:
+    """The coordinates of all positions of a grid, a row each, the last axis counting fastest.
+
+    Args:
+        shape: length of each axis, at least 1.
+        centered: False counts cells: 0, 1, ..., n − 1. True takes their middles with the whole grid from −1 to
+            1 on each axis, (2j + 1)/n − 1, whatever its size, as DINOv3 does.
+
+    Returns:
+        Array of shape (positions, axes): int64, or float64 where centered.
+
+    >>> grid_coordinates((2, 3)).tolist()
+    [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
+    >>> grid_coordinates((1, 4), centered=True).tolist()
+    [[0.0, -0.75], [0.0, -0.25], [0.0, 0.25], [0.0, 0.75]]
+
+    Source: Siméoni et al., DINOv3 (2025), section 3.2. https://arxiv.org/abs/2508.10104
+    """
+    sizes = _sizes("shape", shape)
+    cells = np.indices(sizes).reshape(len(sizes), -1).T
+    return (2 * cells + 1) / np.array(sizes) - 1 if centered else np.ascontiguousarray(cells)
+
+
+def jitter_coordinates(
+    coordinates: ArrayT,
+    rng: np.random.Generator,
+    *,
+    shift: float = 0.0,
+    jitter: float = 1.0,
+    rescale: float = 1.0,
+) -> ArrayT:
+    """Centred coordinates, moved and stretched at random, so that training sees grids of many sizes.
+
+    t_a → r · (j_a · (t_a + s_a)): s_a even in ±shift and ln j_a even in ± ln jitter for each axis, ln r even in
+    ± ln rescale for all axes alike. One draw for all positions: straight lines of patches stay straight.
+
+    Args:
+        coordinates: floating, shape (..., axes), `grid_coordinates(shape, centered=True)` for one.
+        rng: where the random numbers come from.
+        shift: at least 0. jitter, rescale: at least 1, which changes nothing.
+
+    Returns:
+        Array of the shape, dtype and library of coordinates.
+
+    >>> t = grid_coordinates((1, 2), centered=True)
+    >>> jitter_coordinates(t, np.random.default_rng(0), rescale=2.0).round(3).tolist()
+    [[0.0, -0.772], [0.0, 0.772]]
+
+    Source: Siméoni et al., DINOv3 (2025), section 3.2, with r alone; its code has all three.
+    """
+    xp = floating(coordinates=coordinates)
+    if not isinstance(rng, np.random.Generator):
+        raise TypeError(f"rng must be a numpy.random.Generator, got {type(rng).__name__}")
+    shift = number("shift", shift, at_least=0)
+    logs = [math.log(number(name, x, at_least=1)) for name, x in (("jitter", jitter), ("rescale", rescale))]
+    axes = coordinates.shape[-1]
+    moved = rng.uniform(-shift, shift, axes)
+    scale = np.exp(rng.uniform(-logs[0], logs[0], axes) + rng.uniform(-logs[1], logs[1]))
+    moved, scale = (xp.astype(of_library("", x, coordinates, xp), coordinates.dtype) for x in (moved, scale))
+    result: ArrayT = (coordinates + moved) * scale
+    return result
+
+
+# --- Tables
+
+
+def interpolate_grid(
+    table: ArrayT,
+    grid: Sequence[int],
+    new_grid: Sequence[int],
+    *,
+    class_tokens: int = 0,
+    kernel: Kernel = "cubic",
+    antialias: bool = False,
+    align_corners: bool = False,
+    scale_offset: float = 0.0,
+) -> ArrayT:
+    """A table of learned positional embeddings, resampled to a grid of another size, axis by axis.
+
+    Row j of n' new ones on an axis lies at (j + ½) · n / (n' + scale_offset) − ½ among the n old ones, or with
+    align_corners at j · (n − 1) / (n' − 1). Beyond the border the last row is repeated.
+
+    Args:
+        table: (class_tokens + positions of grid, dim), floating, the last axis counting fastest.
+        grid, new_grid: length of each axis, at least 1, any number of axes.
+        class_tokens: rows at the head of the table that stand for no place; they stay as they are.
+        kernel: "cubic" (Keys, with −0.75 as in torch, with −0.5 under antialias) or "linear".
+        antialias: whether the kernel widens where the grid shrinks, so that every old row counts. False in
+            transformers, True in timm. With "cubic" it is another kernel where the grid grows, too.
+        align_corners: True keeps the corners in the corners; False takes rows for cells of equal size, as
+            transformers and timm do. Not together with antialias.
+        scale_offset: 0.1 gives the numbers of DINO and DINOv2, which add it before they divide to make a
+            scale factor, for fear that a rounded factor gives a row too few.
+
+    Returns:
+        Array (class_tokens + positions of new_grid, dim) of the dtype and library and on the device of table;
+        computed in float32 at least and rounded once.
+
+    >>> rows = np.array([[9.0], [0.0], [1.0], [2.0], [3.0]])  # a class token and a grid of 2 times 2
+    >>> interpolate_grid(rows, (2, 2), (1, 3), class_tokens=1, kernel="linear", align_corners=True)[:, 0]
+    array([9. , 0. , 0.5, 1. ])
+
+    Source: Dosovitskiy et al. (2021), section 3.2; Keys, Cubic Convolution Interpolation (1981).
+    """
+    xp = floating(table=table)
+    old, new = _sizes("grid", grid), _sizes("new_grid", new_grid)
+    first = integer("class_tokens", class_tokens, minimum=0)
+    if len(old) != len(new):
+        raise ValueError(f"new_grid must have {len(old)} axes, as grid has, got {new}")
+    if table.ndim != 2 or table.shape[0] != first + math.prod(old):
+        raise ValueError(
+            f"table must have shape ({first + math.prod(old)}, dim), {first} class tokens and a grid {old}, "
+            f"got {tuple(table.shape)}"
+        )
+    if kernel not in ("cubic", "linear"):
+        raise ValueError(f'kernel must be "cubic" or "linear", got {kernel!r}')
+    for name, flag in (("antialias", antialias), ("align_corners", align_corners)):
+        if not isinstance(flag, bool):
+            raise TypeError(f"{name} must be True or False, got {flag!r}")
+    extra = number("scale_offset", scale_offset, at_least=0)
+    if align_corners and (antialias or extra):
+        raise ValueError("align_corners must be False with antialias or scale_offset, which are about cells")
+    dtype, dim = table.dtype, table.shape[1]
+    rows = xp.astype(table[first:, :], xp.result_type(dtype, xp.float32))
+    for a, (n, length) in enumerate(zip(old, new, strict=True)):
+        old_rows, weights = taps(n, length, align_corners, kernel, antialias=antialias, extra=extra)
+        mix = np.zeros((length, n))  # small, for an axis is short: a product with it is faster than taps
+        np.add.at(mix, (np.arange(length)[:, None], old_rows), weights)
+        mix = xp.astype(to_device_of(mix, table, xp), rows.dtype)
+        rows = mix @ xp.reshape(rows, (math.prod(new[:a]), n, -1))
+    rows = xp.astype(xp.reshape(rows, (math.prod(new), dim)), dtype)
+    result: ArrayT = xp.concat([table[:first, :], rows], axis=0)
+    return result
+
+
+# --- Generators
+
+
+def generated_rotation(generators: Array, coordinates: Array) -> np.ndarray:
+    """The rotation exp(Σ_a t_a G_a) of a point, from one skew-symmetric generator G_a for each axis.
+
+    R(t)ᵀ R(u) depends on u − t alone if and only if all the generators commute, G_a G_b = G_b G_a. Then one
+    change of basis makes all of them blocks of 2 by 2, and this is RoPE with a table of frequencies (axes,
+    dim/2), `posenc.apply_rotary_axes`, in that basis.
+
+    Args:
+        generators: skew-symmetric, shape (axes, dim, dim).
+        coordinates: real, shape (..., axes).
+
+    Returns:
+        float64 NumPy array of shape (..., dim, dim).
+
+    >>> turn = np.array([[[0.0, -1.0], [1.0, 0.0]]])
+    >>> generated_rotation(turn, [[np.pi / 2]])[0].round(6) + 0.0
+    array([[ 0., -1.],
+           [ 1.,  0.]])
+
+    Source: Ostmeier et al., LieRE (2025), section 3. https://arxiv.org/abs/2406.10322
+    """
+    g, t = (
+        np.asarray(as_numbers(name, x)[1])
+        for name, x in (("generators", generators), ("coordinates", coordinates))
+    )
+    if g.ndim != 3 or g.shape[1] != g.shape[2] or not np.array_equal(g, -np.swapaxes(g, 1, 2)):
+        raise ValueError(f"generators must be skew-symmetric, shape (axes, dim, dim), got shape {g.shape}")
+    if t.ndim < 1 or t.shape[-1] != len(g):
+        raise ValueError(
+            f"coordinates must have shape (..., {len(g)}), one for each generator, got {t.shape}"
+        )
+    # i times a skew-symmetric matrix is Hermitian: its eigenvalues are the angles.
+    angles, basis = np.linalg.eigh(1j * np.tensordot(t, g, axes=1))
+    turned = basis * np.exp(-1j * angles)[..., None, :]
+    return np.asarray((turned @ np.conj(np.swapaxes(basis, -1, -2))).real)
+
+
+# --- Checks
+
+
+def _sizes(name: str, shape: Any) -> tuple[int, ...]:
+    if not isinstance(shape, Sequence | np.ndarray) or isinstance(shape, str) or len(shape) == 0:
+        raise TypeError(f"{name} must be the lengths of one axis or more, such as (14, 14), got {shape!r}")
+    return tuple(integer(f"each length of {name}", n, minimum=1) for n in shape)
+
+
+def _width(dim: Any, axes: int, name: str = "dim") -> int:
+    """How much of dim an axis gets."""
+    dim = integer(name, dim, minimum=2)
+    if dim % (2 * axes):
+        raise ValueError(
+            f"{name} must be a multiple of {2 * axes} (a sine and a cosine for each of {axes} axes), got {dim}"
+        )
+    return int(dim) // axes
