@@ -185,14 +185,24 @@ def check_lang(lang: str, ax: Axes | None = None) -> None:
     if ax is not None and not isinstance(ax, Axes):
         raise TypeError(f"ax must be matplotlib Axes or None, got {type(ax).__name__}")
     if lang == "zh":
-        family = list(plt.rcParams["font.family"])
-        found = chinese_font()
-        if found is not None and found not in family and "sans-serif" in family:
-            # Latin letters keep their font; matplotlib falls back glyph by glyph.
-            plt.rcParams["font.family"] = [*family, found]
-        if ax is not None:
-            for text in ax.findobj(Text):
-                text.set_fontfamily(plt.rcParams["font.family"])
+        use_chinese_font(ax)
+
+
+def use_chinese_font(ax: Axes | None) -> None:
+    """A font for Chinese labels, whatever the language of the picture: see `check_lang`."""
+    family = list(plt.rcParams["font.family"])
+    found = chinese_font()
+    if found is not None and found not in family and "sans-serif" in family:
+        # Latin letters keep their font; matplotlib falls back glyph by glyph.
+        plt.rcParams["font.family"] = [*family, found]
+    if ax is not None:
+        for text in ax.findobj(Text):
+            text.set_fontfamily(plt.rcParams["font.family"])
+
+
+def has_chinese(labels: Sequence[str]) -> bool:
+    """Whether a label holds a character of full width."""
+    return any(unicodedata.east_asian_width(character) in "WF" for label in labels for character in label)
 
 
 def new_figure(
