@@ -193,13 +193,13 @@ def _train(
 # Who does it, and to whom: English has two forms for most. No third person singular, so verbs stay as they are.
 _PRONOUNS = {"我": ("I", "me"), "你": ("you", "you"), "我们": ("we", "us"), "他们": ("they", "them")}
 _VERBS = {"爱": "love", "帮": "help", "想": "miss", "见": "meet"}
-_ENDS = {"。": ".", "今天": "today", "现在": "now", "天天": "daily"}
+_ENDS = {".": ".", "今天": "today", "现在": "now", "天天": "daily"}
 
 
 def reordering_sentences() -> dict[str, str]:
     """All sentences of `train_reordering`, Chinese to English, tokens set apart by spaces.
 
-    Subject, verb, object: 我 爱 你 。 With a time, which Chinese puts before the verb and English last: 我 今天
+    Subject, verb, object: 我 爱 你 . With a time, which Chinese puts before the verb and English last: 我 今天
     爱 你. Both have four tokens in both languages. Subject and object differ, so each sentence has a twin of the
     same tokens with the two exchanged.
 
@@ -207,13 +207,13 @@ def reordering_sentences() -> dict[str, str]:
         192 sentences: 12 pairs of pronouns, 4 verbs, 3 times or none.
 
     >>> sentences = reordering_sentences()
-    >>> len(sentences), sentences["我 爱 你 。"], sentences["你 今天 想 我"]
+    >>> len(sentences), sentences["我 爱 你 ."], sentences["你 今天 想 我"]
     (192, 'I love you .', 'you miss me today')
     """
     pairs = {}
     for (subject, (i, _)), (other, (_, me)) in itertools.permutations(_PRONOUNS.items(), 2):
         for (verb, love), (time, today) in itertools.product(_VERBS.items(), _ENDS.items()):
-            source = (subject, verb, other, time) if time == "。" else (subject, time, verb, other)
+            source = (subject, verb, other, time) if time == "." else (subject, time, verb, other)
             pairs[" ".join(source)] = f"{i} {love} {me} {today}"
     return pairs
 
@@ -254,7 +254,7 @@ def train_reordering(
     feed-forward network, and name the word. The four say which word they stand for, and nothing of the source.
     Trained on all sentences of training at once with Adam (rate 0.003) in float64.
 
-    A quarter of `reordering_sentences` is kept back, always both of the same tokens, and 我 爱 你 。 and its
+    A quarter of `reordering_sentences` is kept back, always both of the same tokens, and 我 爱 你 . and its
     twin among them. Without positions the two have the same translation, so at most half of them are right.
 
     Args:

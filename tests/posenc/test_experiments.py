@@ -141,7 +141,7 @@ def test_sentences_come_in_twins_that_differ_in_subject_and_object_only() -> Non
 def check_kept_back(result: ReorderingResult) -> None:
     sentences = reordering_sentences()
     assert len(result.translations) == len(sentences) // 4
-    assert "我 爱 你 。" in result.translations
+    assert "我 爱 你 ." in result.translations
     assert {twin(source) for source in result.translations} == set(result.translations)
     right = [sentences[source] == target for source, target in result.translations.items()]
     assert result.accuracy == sum(right) / len(right)
@@ -185,14 +185,14 @@ def test_with_positions_unseen_sentences_are_reordered(options: dict[str, Any], 
 
 
 def test_attention_of_the_sentences_that_the_chapter_shows() -> None:
-    looks = {"我 爱 你 。": [0, 1, 2, 3], "你 爱 我 。": [0, 1, 2, 3], "我 今天 爱 我们": [0, 2, 3, 1]}
+    looks = {"我 爱 你 .": [0, 1, 2, 3], "你 爱 我 .": [0, 1, 2, 3], "我 今天 爱 我们": [0, 2, 3, 1]}
     result = train_reordering(SinusoidalEncoding(32, dropout=0.0))
     for source, wanted in looks.items():
         assert result.attention[source].argmax(dim=1).tolist() == wanted
     # Right, and not by looking there: the encoder has mixed what it looks at.
     turned = train_reordering(rotary=RotaryEmbedding(32))
-    assert turned.translations["我 爱 你 。"] == "I love you ."
-    assert turned.attention["我 爱 你 。"].argmax(dim=1).tolist() == [2, 1, 0, 3]
+    assert turned.translations["我 爱 你 ."] == "I love you ."
+    assert turned.attention["我 爱 你 ."].argmax(dim=1).tolist() == [2, 1, 0, 3]
 
 
 def test_reordering_repeats_and_leaves_no_trace() -> None:
