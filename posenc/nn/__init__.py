@@ -2,6 +2,7 @@
 
 from posenc.nn.alibi import AlibiAttention, AlibiBias
 from posenc.nn.learned import LearnedEncoding
+from posenc.nn.parallel import RingAttention
 from posenc.nn.relative import FireBias, KerpleBias, RelativeBias, ShawAttention, T5Bias
 from posenc.nn.rotary import RotaryEmbedding
 from posenc.nn.sinusoidal import SinusoidalEncoding
@@ -13,6 +14,7 @@ __all__ = [
     "KerpleBias",
     "LearnedEncoding",
     "RelativeBias",
+    "RingAttention",
     "RotaryEmbedding",
     "ShawAttention",
     "SinusoidalEncoding",

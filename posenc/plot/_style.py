@@ -53,6 +53,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "code": ("code", "编码"),
     "code distance": ("distance of the codes", "编码距离"),
     "content score": ("content score", "内容分数"),
+    "contiguous": ("contiguous", "连续"),
     "cosine": ("cosine", "余弦"),
     "dimension": ("dimension", "维度"),
     "distance": ("distance t − u", "距离 t − u"),
@@ -98,11 +99,14 @@ WORDS: dict[str, tuple[str, str]] = {
     "position code": ("position code", "位置编码"),
     "query": ("query", "查询"),
     "query position": ("query position t", "查询的位置 t"),
+    "rank": ("rank", "进程编号"),
     "read right": ("share read correctly", "读对的比例"),
     "real / all": ("real losses / all places", "真实损失 / 全部位置"),
     "real / real": ("real losses / real tokens", "真实损失 / 真实词元数"),
     "relative weight": ("weight / own weight", "权重 / 自身权重"),
     "right by place": ("right, counted by place", "右填充，按所在列计数"),
+    "ring step": ("step of the ring", "环的第几步"),
+    "ring time": ("time {}", "用时 {}"),
     "rotary": ("rotary", "旋转位置编码"),
     "same vector": ("q = k", "q = k"),
     "scaled score": ("score / largest |score|", "分数 / 最大绝对值"),
@@ -117,6 +121,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "softmax, mix": ("softmax, mix the values", "softmax，混合各个值"),
     "speed ratio": ("new frequency / old", "新频率 / 旧频率"),
     "step": ("step {}", "第 {} 步"),
+    "striped": ("striped", "条带"),
     "sum": ("sum", "相加结果"),
     "token embedding": ("token embedding", "词嵌入"),
     "token ids": ("token ids", "词元编号"),
@@ -132,6 +137,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "with content": ("with content", "加上内容"),
     "with output mask": ("with output mask", "有输出掩码"),
     "without output mask": ("without output mask", "无输出掩码"),
+    "zigzag": ("zigzag", "折返"),
 }
 
 # Fonts with Chinese glyphs that systems ship; the first one found is used.
