@@ -21,7 +21,7 @@ from posenc._checks import integer, positions_of
 from posenc.alibi import alibi_bias
 from posenc.attention import attend
 
-__all__ = ["Scheme", "State", "ring_attention", "ring_step", "ring_work", "shard_positions"]
+__all__ = ["ring_attention", "ring_step", "ring_work", "shard_positions"]
 
 Scheme = Literal["contiguous", "zigzag", "striped"]
 """How positions go to ranks."""
