@@ -33,6 +33,7 @@ from posenc.masks import (
     sdpa_mask,
 )
 from posenc.naive import integer_encoding, one_hot_encoding
+from posenc.parallel import ring_attention, shard_positions
 from posenc.relative import fire_bias, kerple_bias, relative_bias, shaw_attention, t5_bias, t5_bucket
 from posenc.rotary import (
     apply_rotary,
@@ -94,9 +95,11 @@ __all__ = [
     "rbf_encoding",
     "relative_bias",
     "reorder_grid",
+    "ring_attention",
     "rotary_matrix",
     "safe_mask",
     "sdpa_mask",
+    "shard_positions",
     "shaw_attention",
     "shift_matrix",
     "sinusoidal_encoding",

@@ -63,9 +63,27 @@ def dot_product_attention(
 
     Source: Vaswani et al. (2017), section 3.2.1.
     """
+    output, weights, _ = attend(query, key, value, bias, mask, key_padding_mask, scale)
+    xp = namespace(query=query)
+    return xp.astype(output, query.dtype), xp.astype(weights, query.dtype)
+
+
+def attend(
+    query: Array,
+    key: Array,
+    value: Array,
+    bias: Array | None,
+    mask: Array | None,
+    key_padding_mask: Array | None,
+    scale: float | None,
+) -> tuple[Array, Array, Array]:
+    """`dot_product_attention` before its rounding, and the log of the sum that each row is divided by.
+
+    That log-sum-exp (..., n_q, 1), −inf for a query without keys, says how much these keys count beside others.
+    """
     xp = floating(query=query, key=key, value=value)
     _check_shapes(query, key, value)
-    dtype, wide = query.dtype, wide_dtype(xp, query)
+    wide = wide_dtype(xp, query)
     q, k, v = (xp.astype(x, wide) for x in (query, key, value))
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else number("scale", scale)
     scores = (q @ xp.matrix_transpose(k)) * factor
@@ -77,26 +95,30 @@ def dot_product_attention(
         scores = _forbid(scores, mask, xp)
     if key_padding_mask is not None:
         scores = _forbid(scores, _over_queries(key_padding_mask, scores, xp), xp)
-    weights, empty = _softmax(scores, xp)
+    weights, empty, total = _softmax(scores, xp)
     output = weights @ v
     # 0 · NaN is NaN: weights of 0 alone would not keep what the values hold from a query without keys.
     output = xp.where(empty, xp.zeros_like(output), output)
-    return xp.astype(output, dtype), xp.astype(weights, dtype)
+    return output, weights, total
 
 
 def _forbid(scores: Array, mask: Array, xp: Namespace) -> Array:
     return xp.where(mask, xp.asarray(-math.inf, dtype=scores.dtype, device=scores.device), scores)
 
 
-def _softmax(scores: Array, xp: Namespace) -> tuple[Array, Array]:
-    """Softmax over the last axis, zeros for a row of −inf only; and which rows are that, (..., n_q, 1)."""
+def _softmax(scores: Array, xp: Namespace) -> tuple[Array, Array, Array]:
+    """Softmax over the last axis, zeros for a row of −inf only; which rows are that, and log-sum-exp, (..., n_q, 1)."""
     if scores.shape[-1] == 0:
-        return scores, xp.ones((*scores.shape[:-1], 1), dtype=xp.bool, device=scores.device)
+        shape, device = (*scores.shape[:-1], 1), scores.device
+        never = xp.full(shape, -math.inf, dtype=scores.dtype, device=device)
+        return scores, xp.ones(shape, dtype=xp.bool, device=device), never
     top = xp.max(scores, axis=-1, keepdims=True)
     empty = top == -math.inf
-    exp = xp.exp(scores - xp.where(empty, xp.zeros_like(top), top))
+    top = xp.where(empty, xp.zeros_like(top), top)
+    exp = xp.exp(scores - top)
     total = xp.sum(exp, axis=-1, keepdims=True)
-    return exp / xp.where(empty, xp.ones_like(total), total), empty
+    total = xp.where(empty, xp.ones_like(total), total)
+    return exp / total, empty, xp.where(empty, xp.full_like(top, -math.inf), top + xp.log(total))
 
 
 def _check_shapes(query: Array, key: Array, value: Array) -> None:

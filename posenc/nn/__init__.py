@@ -4,6 +4,7 @@ from posenc.nn.alibi import AlibiAttention, AlibiBias
 from posenc.nn.graphs import RandomSigns
 from posenc.nn.grids import GridEncoding, GridRotary
 from posenc.nn.learned import LearnedEncoding
+from posenc.nn.parallel import RingAttention
 from posenc.nn.relative import FireBias, KerpleBias, RelativeBias, ShawAttention, T5Bias
 from posenc.nn.rotary import RotaryEmbedding
 from posenc.nn.sinusoidal import SinusoidalEncoding
@@ -19,6 +20,7 @@ __all__ = [
     "LearnedEncoding",
     "RandomSigns",
     "RelativeBias",
+    "RingAttention",
     "RotaryEmbedding",
     "ShawAttention",
     "SinusoidalEncoding",

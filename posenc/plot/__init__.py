@@ -23,6 +23,7 @@ from posenc.plot.masks import (
 )
 from posenc.plot.naive import distance_profiles, energy_shares, score_curves, sum_bars
 from posenc.plot.order import loss_curves, order_blindness
+from posenc.plot.parallel import ring_schedule, shard_rows
 from posenc.plot.primer import position_entries
 from posenc.plot.relative import bias_curves, bucket_staircase
 from posenc.plot.rotary import frequency_ratios, head_scores, period_comb, rotating_pairs, score_decay
@@ -73,9 +74,11 @@ __all__ = [
     "position_entries",
     "rbf_bumps",
     "read_back_curves",
+    "ring_schedule",
     "rotating_pairs",
     "score_curves",
     "score_decay",
+    "shard_rows",
     "shift_arrows",
     "shift_errors",
     "sum_bars",

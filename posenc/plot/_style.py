@@ -57,6 +57,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "code distance": ("distance of the codes", "编码距离"),
     "column": ("column", "列"),
     "content score": ("content score", "内容分数"),
+    "contiguous": ("contiguous", "连续"),
     "cosine": ("cosine", "余弦"),
     "dimension": ("dimension", "维度"),
     "distance": ("distance t − u", "距离 t − u"),
@@ -104,11 +105,14 @@ WORDS: dict[str, tuple[str, str]] = {
     "position code": ("position code", "位置编码"),
     "query": ("query", "查询"),
     "query position": ("query position t", "查询的位置 t"),
+    "rank": ("rank", "进程编号"),
     "read right": ("share read correctly", "读对的比例"),
     "real / all": ("real losses / all places", "真实损失 / 全部位置"),
     "real / real": ("real losses / real tokens", "真实损失 / 真实词元数"),
     "relative weight": ("weight / own weight", "权重 / 自身权重"),
     "right by place": ("right, counted by place", "右填充，按所在列计数"),
+    "ring step": ("step of the ring", "环的第几步"),
+    "ring time": ("time {}", "用时 {}"),
     "rotary": ("rotary", "旋转位置编码"),
     "same index": ("frame of the same index", "序号相同的一帧"),
     "row": ("row", "行"),
@@ -127,6 +131,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "softmax, mix": ("softmax, mix the values", "softmax，混合各个值"),
     "speed ratio": ("new frequency / old", "新频率 / 旧频率"),
     "step": ("step {}", "第 {} 步"),
+    "striped": ("striped", "条带"),
     "sum": ("sum", "相加结果"),
     "token embedding": ("token embedding", "词嵌入"),
     "token ids": ("token ids", "词元编号"),
@@ -144,6 +149,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "without output mask": ("without output mask", "无输出掩码"),
     "words": ("words", "词"),
     "zero": ("zero", "零"),
+    "zigzag": ("zigzag", "折返"),
 }
 
 # Fonts with Chinese glyphs that systems ship; the first one found is used.
@@ -197,14 +203,24 @@ def check_lang(lang: str, ax: Axes | None = None) -> None:
     if ax is not None and not isinstance(ax, Axes):
         raise TypeError(f"ax must be matplotlib Axes or None, got {type(ax).__name__}")
     if lang == "zh":
-        family = list(plt.rcParams["font.family"])
-        found = chinese_font()
-        if found is not None and found not in family and "sans-serif" in family:
-            # Latin letters keep their font; matplotlib falls back glyph by glyph.
-            plt.rcParams["font.family"] = [*family, found]
-        if ax is not None:
-            for text in ax.findobj(Text):
-                text.set_fontfamily(plt.rcParams["font.family"])
+        use_chinese_font(ax)
+
+
+def use_chinese_font(ax: Axes | None) -> None:
+    """A font for Chinese labels, whatever the language of the picture: see `check_lang`."""
+    family = list(plt.rcParams["font.family"])
+    found = chinese_font()
+    if found is not None and found not in family and "sans-serif" in family:
+        # Latin letters keep their font; matplotlib falls back glyph by glyph.
+        plt.rcParams["font.family"] = [*family, found]
+    if ax is not None:
+        for text in ax.findobj(Text):
+            text.set_fontfamily(plt.rcParams["font.family"])
+
+
+def has_chinese(labels: Sequence[str]) -> bool:
+    """Whether a label holds a character of full width."""
+    return any(unicodedata.east_asian_width(character) in "WF" for label in labels for character in label)
 
 
 def new_figure(

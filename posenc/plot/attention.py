@@ -9,7 +9,18 @@ from matplotlib.axes import Axes
 
 from posenc._arrays import Array
 from posenc.plot._checks import as_mask, as_names, as_numbers
-from posenc.plot._style import GREY, Lang, check_lang, color_bar, framed, given_or_new, on_cell, word
+from posenc.plot._style import (
+    GREY,
+    Lang,
+    check_lang,
+    color_bar,
+    framed,
+    given_or_new,
+    has_chinese,
+    on_cell,
+    use_chinese_font,
+    word,
+)
 
 __all__ = ["attention_map"]
 
@@ -44,6 +55,8 @@ def attention_map(
     check_lang(lang, ax)
     shown = as_numbers("weights", weights, ("n_q", "n_k"))
     rows, columns = as_names("queries", queries, len(shown)), as_names("keys", keys, shown.shape[1])
+    if has_chinese([*rows, *columns]):
+        use_chinese_font(ax)
     hidden = np.zeros(shown.shape, dtype=bool) if mask is None else as_mask("mask", mask, shown.shape)
     ax = given_or_new(ax, 3.6)
     most = max(1e-12, float(shown.max()))

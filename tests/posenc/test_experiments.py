@@ -10,7 +10,15 @@ import torch
 from torch import Tensor, nn
 
 from posenc import sinusoidal_encoding
-from posenc.experiments import TrainingSteps, probe_sum, train_order_task, train_steps
+from posenc.experiments import (
+    ReorderingResult,
+    TrainingSteps,
+    probe_sum,
+    reordering_sentences,
+    train_order_task,
+    train_reordering,
+    train_steps,
+)
 from posenc.nn import LearnedEncoding, RotaryEmbedding, SinusoidalEncoding
 
 LN2 = math.log(2)
@@ -108,6 +116,106 @@ def test_sizes_are_used() -> None:
 def test_bad_arguments_are_named(options: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         train_order_task(**options)
+
+
+# --- reordering
+
+
+def twin(source: str) -> str:
+    """The same sentence with its two pronouns exchanged."""
+    tokens = source.split()
+    first, second = (at for at, token in enumerate(tokens) if token in ("我", "你", "我们", "他们"))
+    tokens[first], tokens[second] = tokens[second], tokens[first]
+    return " ".join(tokens)
+
+
+def test_sentences_come_in_twins_that_differ_in_subject_and_object_only() -> None:
+    sentences = reordering_sentences()
+    assert len(sentences) == 12 * 4 * 4
+    for source, target in sentences.items():
+        assert twin(source) != source
+        differ = [a != b for a, b in zip(target.split(), sentences[twin(source)].split(), strict=True)]
+        assert differ == [True, False, True, False]
+
+
+def check_kept_back(result: ReorderingResult) -> None:
+    sentences = reordering_sentences()
+    assert len(result.translations) == len(sentences) // 4
+    assert "我 爱 你 ." in result.translations
+    assert {twin(source) for source in result.translations} == set(result.translations)
+    right = [sentences[source] == target for source, target in result.translations.items()]
+    assert result.accuracy == sum(right) / len(right)
+    for source in result.translations:
+        weights = result.attention[source]
+        assert weights.shape == (4, 4)
+        torch.testing.assert_close(weights.sum(dim=1), torch.ones(4, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_without_positions_twins_have_one_translation(seed: int) -> None:
+    result = train_reordering(seed=seed)
+    check_kept_back(result)
+    assert result.word_accuracy == (0.5, 1.0, 0.5, 1.0)
+    assert result.accuracy <= 0.5
+    # Two words of four are a fair coin.
+    assert all(loss >= LN2 / 2 - 1e-12 for loss in result.losses)
+    assert result.losses[-1] == pytest.approx(LN2 / 2, abs=0.01)
+    for source, target in result.translations.items():
+        assert result.translations[twin(source)] == target
+        order = [twin(source).split().index(token) for token in source.split()]
+        torch.testing.assert_close(result.attention[twin(source)][:, order], result.attention[source])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"encoding": SinusoidalEncoding(32, dropout=0.0)},
+        {"rotary": RotaryEmbedding(32)},
+        {"bias": torch.full((4, 4), -math.inf).triu(1)},
+        {"bias": -(torch.arange(4.0) - torch.arange(4.0)[:, None]).abs(), "steps": 160},
+    ],
+    ids=["sinusoidal", "rotary", "causal mask", "distance"],
+)
+def test_with_positions_unseen_sentences_are_reordered(options: dict[str, Any], seed: int) -> None:
+    result = train_reordering(**options, seed=seed)
+    check_kept_back(result)
+    assert result.losses[-1] < 0.02
+    assert result.accuracy == 1.0
+
+
+def test_attention_of_the_sentences_that_the_chapter_shows() -> None:
+    looks = {"我 爱 你 .": [0, 1, 2, 3], "你 爱 我 .": [0, 1, 2, 3], "我 今天 爱 我们": [0, 2, 3, 1]}
+    result = train_reordering(SinusoidalEncoding(32, dropout=0.0))
+    for source, wanted in looks.items():
+        assert result.attention[source].argmax(dim=1).tolist() == wanted
+    # Right, and not by looking there: the encoder has mixed what it looks at.
+    turned = train_reordering(rotary=RotaryEmbedding(32))
+    assert turned.translations["我 爱 你 ."] == "I love you ."
+    assert turned.attention["我 爱 你 ."].argmax(dim=1).tolist() == [2, 1, 0, 3]
+
+
+def test_reordering_repeats_and_leaves_no_trace() -> None:
+    layer, state = SinusoidalEncoding(32, dropout=0.1), torch.random.get_rng_state()
+    runs = [train_reordering(layer, steps=3, seed=seed) for seed in (0, 0, 1)]
+    assert runs[0].losses == runs[1].losses != runs[2].losses
+    assert set(runs[0].translations) != set(runs[2].translations)
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"dim": 7}, ValueError, "dim must be even"),
+        ({"steps": 0}, ValueError, "steps must be at least 1, got 0"),
+        ({"encoding": "sinusoidal"}, TypeError, r"encoding must be a torch\.nn\.Module or None, got str"),
+        ({"rotary": 1}, TypeError, r"rotary must be a torch\.nn\.Module or None, got int"),
+        ({"bias": torch.zeros(2, 2)}, ValueError, r"bias must have shape \(4, 4\), got \(2, 2\)"),
+    ],
+)
+def test_bad_arguments_of_reordering(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        train_reordering(**options)
 
 
 # --- three steps of training

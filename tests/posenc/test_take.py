@@ -168,6 +168,23 @@ def check_times(block: SimpleNamespace, dtype: torch.dtype) -> None:
         block.time_codes(t.bfloat16(), 16, 0.5, 60.0)
 
 
+def check_ring(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    n, world = 24, 3
+    q, k, v = random(3, 2, 4, n, 8, dtype=dtype)
+    whole, _ = posenc.dot_product_attention(q, k, v, mask=masks.causal_mask(n, like=q))
+    places = [block.zigzag(n, rank, world) for rank in range(world)]
+    for rank, t in enumerate(places):
+        assert torch.equal(t, posenc.shard_positions(n, rank, world, scheme="zigzag", like=q))
+        # The last of these blocks have no key for the early half of a rank's queries, or come first.
+        for order in (places, places[::-1]):
+            state = None
+            for u in order:
+                state = block.ring_step(state, q[..., t, :], k[..., u, :], v[..., u, :], t, u)
+                assert all(x.dtype == torch.float32 and not x.isnan().any() for x in state)
+            assert state is not None
+            close(state[0].to(dtype), whole[..., t, :])
+
+
 LLAMA = {
     "hidden_size": 64, "num_attention_heads": 4, "max_position_embeddings": 4096, "rope_theta": 5e5,
     "rope_scaling": {
@@ -293,6 +310,10 @@ FAULTS = [
     ("times", "times.double()[..., None]", "times.float()[..., None]"),
     ("times", "torch.remainder(times.double()[..., None], period)", "times.double()[..., None]"),
     ("times", "if seconds.dtype in (torch.float16, torch.bfloat16):", "if not len(seconds):"),
+    ("ring", "2 * world - 1 - rank", "world + rank"),
+    ("ring", "u > t[:, None]", "u >= t[:, None]"),
+    ("ring", "torch.logaddexp(state[1], z)", "torch.maximum(state[1], z)"),
+    ("ring", "x - new.clamp(min=-1e30)", "x - new"),
     ("from_config", 'rope["rope_theta"]', 'rope.get("rope_theta", 10000.0)'),
     ("from_config", "a * cos - b * sin", "a * cos + b * sin"),
     ("from_config", "math.ceil(high)", "math.floor(high)"),

@@ -169,7 +169,9 @@ def letters(page: Page, language: str) -> list[Fault]:
                 known.add(letter)
                 found.append(Fault(formula.line, f"${letter}$ is in no table of the notation, for this page"))
         if re.search(r"(?<![A-Za-z\\{])k(?:_|(?<=\{k)\}_)(?!\d)", formula.tex):
-            found.append(Fault(formula.line, r"$k$ is the offset, whose index is an axis, 1 or 2; a key is \mathbf{k}"))
+            found.append(
+                Fault(formula.line, r"$k$ is the offset, whose index is an axis, 1 or 2; a key is \mathbf{k}")
+            )
     return found
 
 

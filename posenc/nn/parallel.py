@@ -1,0 +1,112 @@
+"""Ring attention over `torch.distributed`: each process holds a shard, keys and values go round."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from posenc._arrays import Array
+from posenc.nn._inputs import check_floating
+from posenc.parallel import State, ring_step
+
+__all__ = ["RingAttention"]
+
+
+class RingAttention(nn.Module):
+    """Attention over a sequence of which each process holds a shard.
+
+    forward(query, key, value, positions) = this rank's rows of attention over the whole sequence, to a few
+    roundings: `posenc.ring_attention` with a process for each rank. Every process of the group must call it, with
+    shards of the same shape and dtype, and backward likewise: a gradient goes round the ring the other way.
+
+    The blocks that came by are kept for backward; released kernels compute them again instead.
+
+    Args:
+        causal: whether keys at later positions are forbidden.
+        slopes: of ALiBi, as in `posenc.alibi_bias`, such as alibi_slopes(num_heads); None for no bias.
+        scale: factor on the scores; 1/sqrt(d) if None.
+        group: process group; that of all processes if None.
+
+    Shapes: query, key, value (..., n / world, d) and positions (n / world,), such as
+    `posenc.shard_positions(n, rank, world)`: those in the whole sequence. A rotation of queries and keys by the
+    same positions comes before. The output is (..., n / world, d_v).
+
+    Raises:
+        RuntimeError: torch.distributed is not initialized.
+
+    Source: Liu et al. (2023), section 3. https://arxiv.org/abs/2310.01889
+    """
+
+    def __init__(
+        self,
+        *,
+        causal: bool = True,
+        slopes: float | Array | None = None,
+        scale: float | None = None,
+        group: dist.ProcessGroup | None = None,
+    ) -> None:
+        super().__init__()
+        self.causal, self.slopes, self.scale, self.group = causal, slopes, scale, group
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor) -> Tensor:
+        if not (dist.is_available() and dist.is_initialized()):
+            raise RuntimeError(
+                "RingAttention needs torch.distributed.init_process_group in every process; in one process, "
+                "posenc.ring_attention takes all shards at once"
+            )
+        for name, x in (("query", query), ("key", key), ("value", value)):
+            check_floating(name, x)
+        if not isinstance(positions, Tensor):
+            raise TypeError(f"positions must be a tensor, got {type(positions).__name__}")
+        world = dist.get_world_size(self.group)
+        state: State | None = None
+        key_positions = positions
+        for step in range(world):
+            state = ring_step(
+                state, query, key, value, positions, key_positions,
+                causal=self.causal, slopes=self.slopes, scale=self.scale,
+            )  # fmt: skip
+            if step < world - 1:
+                key, value, key_positions = _PassOn.apply(self.group, 1, key, value, key_positions)
+        assert state is not None
+        output: Tensor = state[0].to(query.dtype)
+        return output
+
+    def extra_repr(self) -> str:
+        return f"causal={self.causal}, slopes={self.slopes}, scale={self.scale}"
+
+
+class _PassOn(torch.autograd.Function):
+    """Tensors to the rank `by` further on, those of the rank as far back in return; gradients the other way."""
+
+    @staticmethod
+    def forward(ctx: Any, group: dist.ProcessGroup | None, by: int, *tensors: Tensor) -> tuple[Tensor, ...]:
+        ctx.group, ctx.by = group, by
+        moved = _passed_on(group, by, tensors)
+        ctx.mark_non_differentiable(*(x for x in moved if not x.is_floating_point()))
+        return moved
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+        moving = [g for g, needed in zip(gradients, ctx.needs_input_grad[2:], strict=True) if needed]
+        back = iter(_passed_on(ctx.group, -ctx.by, moving))
+        return None, None, *(next(back) if needed else None for needed in ctx.needs_input_grad[2:])
+
+
+def _passed_on(group: dist.ProcessGroup | None, by: int, tensors: Any) -> tuple[Tensor, ...]:
+    rank, world = dist.get_rank(group), dist.get_world_size(group)
+    there, here = (
+        peer if group is None else dist.get_global_rank(group, peer)
+        for peer in ((rank + by) % world, (rank - by) % world)
+    )
+    got, moves = [], []
+    for x in tensors:
+        got.append(torch.empty_like(x, memory_format=torch.contiguous_format))
+        moves.append(dist.P2POp(dist.isend, x.contiguous(), there, group))
+        moves.append(dist.P2POp(dist.irecv, got[-1], here, group))
+    for move in dist.batch_isend_irecv(moves) if moves else ():
+        move.wait()
+    return tuple(got)

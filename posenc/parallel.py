@@ -1,0 +1,242 @@
+"""A sequence cut into shards, one for each machine: who holds which positions, and attention all the same exact.
+
+Attention over all keys is a mean of attentions over some of them, each weighted by the sum of its e^score. So the
+keys can come block by block, each with its positions: all that a rotation, a bias or a mask asks for.
+
+Sources: Liu, Zaharia, Abbeel: Ring Attention with Blockwise Transformers for Near-Infinite Context (2023),
+section 3. https://arxiv.org/abs/2310.01889
+Brandon et al.: Striped Attention: Faster Ring Attention for Causal Transformers (2023).
+https://arxiv.org/abs/2311.09431
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from posenc._arrays import Array, Namespace, namespace, to_device_of
+from posenc._checks import integer, positions_of
+from posenc.alibi import alibi_bias
+from posenc.attention import attend
+
+__all__ = ["ring_attention", "ring_step", "ring_work", "shard_positions"]
+
+Scheme = Literal["contiguous", "zigzag", "striped"]
+"""How positions go to ranks."""
+
+State = tuple[Array, Array]
+"""What a rank has so far: outputs (..., n_q, d_v), and log-sum-exp (..., n_q, 1), in float32 at least."""
+
+
+def shard_positions(
+    n: int, rank: int, world: int, *, scheme: Scheme = "contiguous", like: Array | None = None
+) -> Array:
+    """The positions that one machine of several holds.
+
+    contiguous: the chunk `rank` of `world` equal ones. zigzag: of 2 · world chunks the chunks rank and
+    2 · world − 1 − rank, an early and a late one. striped: rank, rank + world, rank + 2 · world, ...
+
+    Args:
+        n: tokens of the whole sequence, a multiple of world, or of 2 · world for zigzag, so that all shards are
+            equally long: pad it up to that.
+        rank: which machine, from 0 to world − 1.
+        world: number of machines, at least 1.
+        scheme: "contiguous", "zigzag" or "striped". With a causal mask the last two share the work out evenly:
+            see `ring_work`.
+        like: an array whose library and device the positions get; NumPy if None.
+
+    Returns:
+        int64 array (n / world,), rising. tokens[shard_positions(...)] is the shard.
+
+    Raises:
+        ValueError: n is not such a multiple, or rank is not below world.
+
+    >>> shard_positions(16, 1, 4)
+    array([4, 5, 6, 7])
+    >>> shard_positions(16, 1, 4, scheme="zigzag")
+    array([ 2,  3, 12, 13])
+    >>> shard_positions(16, 1, 4, scheme="striped")
+    array([ 1,  5,  9, 13])
+
+    Sources: Liu et al. (2023); zigzag as in ring-flash-attention,
+    https://github.com/zhuzilin/ring-flash-attention; striped as in Brandon et al. (2023), section 3.
+    """
+    world = integer("world", world, minimum=1)
+    rank = integer("rank", rank, minimum=0)
+    n = integer("n", n, minimum=0)
+    if rank >= world:
+        raise ValueError(f"rank must be below world {world}, got {rank}")
+    if scheme not in ("contiguous", "zigzag", "striped"):
+        raise ValueError(f'scheme must be "contiguous", "zigzag" or "striped", got {scheme!r}')
+    parts = 2 * world if scheme == "zigzag" else world
+    if n % parts:
+        raise ValueError(f"n must be a multiple of {parts} for {scheme} shards of {world} ranks, got {n}")
+    chunks = np.arange(n).reshape(parts, n // parts)
+    if scheme == "striped":
+        positions = np.arange(rank, n, world)
+    elif scheme == "zigzag":
+        positions = np.concatenate([chunks[rank], chunks[parts - 1 - rank]])
+    else:
+        positions = chunks[rank]
+    return positions if like is None else to_device_of(positions, like, namespace(like=like))
+
+
+def ring_work(n: int, world: int, *, scheme: Scheme = "contiguous") -> np.ndarray:
+    """How many scores each rank has to compute in each step of the ring, under a causal mask.
+
+    W[r, z] = the number of pairs u ≤ t, with t among the positions of rank r and u among those of rank
+    (r − z) mod world, whose keys it holds in step z.
+
+    The ring waits for the slowest in each step: it takes as long as the sum over z of the largest W[r, z].
+
+    Args:
+        n, world, scheme: as in `shard_positions`.
+
+    Returns:
+        int64 array (world, world): ranks, steps. Its sum is n (n + 1) / 2.
+
+    >>> ring_work(16, 4)
+    array([[10,  0,  0,  0],
+           [10, 16,  0,  0],
+           [10, 16, 16,  0],
+           [10, 16, 16, 16]])
+    >>> ring_work(16, 4, scheme="zigzag")
+    array([[10,  8,  8,  8],
+           [10,  8,  8,  8],
+           [10,  8,  8,  8],
+           [10,  8,  8,  8]])
+    """
+    shards = [
+        shard_positions(n, rank, world, scheme=scheme) for rank in range(integer("world", world, minimum=1))
+    ]
+    # Sorted, so the keys up to t are counted without a table of n times n.
+    pairs = [[np.searchsorted(u, t, side="right").sum() for u in shards] for t in shards]
+    ranks = np.arange(world)
+    work: np.ndarray = np.asarray(pairs)[ranks[:, None], (ranks[:, None] - ranks) % world]
+    return work
+
+
+def ring_step(
+    state: State | None,
+    query: Array,
+    key: Array,
+    value: Array,
+    query_positions: Array,
+    key_positions: Array,
+    *,
+    causal: bool = True,
+    slopes: float | Array | None = None,
+    scale: float | None = None,
+) -> State:
+    """What a rank knows after one more block of keys and values.
+
+    With o, z of the keys so far and o', z' of the block, z being the log of the sum of e^score:
+    z'' = log(e^z + e^z'), o'' = e^(z − z'') o + e^(z' − z'') o'.
+
+    Args:
+        state: what the last step gave; None before the first.
+        query: shape (..., n_q, d), floating; rotated already, where there is a rotation, by its positions.
+        key, value: the block, shapes (..., n_k, d) and (..., n_k, d_v); keys rotated by theirs.
+        query_positions, key_positions: shapes (n_q,) and (n_k,), in the whole sequence and not in the shard.
+        causal: whether keys at later positions are forbidden.
+        slopes: of ALiBi, as in `alibi_bias`; None for no bias.
+        scale: factor on the scores; 1/sqrt(d) if None.
+
+    Returns:
+        output and log-sum-exp in float32 at least. Of a query that has had no key yet they are 0 and −inf.
+
+    >>> x = np.array([[1.0], [2.0]])
+    >>> output, total = ring_step(None, x, x, x, np.array([0, 1]), np.array([0, 1]))
+    >>> output.round(2)
+    array([[1.  ],
+           [1.88]])
+    """
+    xp = namespace(query=query, key=key, value=value)
+    t, u = (
+        _places("query_positions", query_positions, query, xp),
+        _places("key_positions", key_positions, key, xp),
+    )
+    bias = mask = None
+    if slopes is not None:
+        bias = alibi_bias(slopes, t, u, causal=causal)
+        if bias.ndim > 2:
+            bias = xp.reshape(bias, (*(1,) * (query.ndim - bias.ndim), *bias.shape))
+    elif causal:
+        mask = u > t[:, None]
+    output, _, total = attend(query, key, value, bias, mask, None, scale)
+    return (output, total) if state is None else _merge(state, (output, total), xp)
+
+
+def _merge(a: State, b: State, xp: Namespace) -> State:
+    top = xp.maximum(a[1], b[1])
+    empty = top == -float("inf")
+    top = xp.where(empty, xp.zeros_like(top), top)
+    of_a, of_b = xp.exp(a[1] - top), xp.exp(b[1] - top)
+    total = xp.where(empty, xp.ones_like(top), of_a + of_b)
+    merged = (of_a * a[0] + of_b * b[0]) / total
+    return merged, xp.where(empty, xp.full_like(top, -float("inf")), top + xp.log(total))
+
+
+def _places(name: str, positions: Array, x: Array, xp: Namespace) -> Array:
+    """Positions (seq,) in float64, in the library and on the device of x (..., seq, d)."""
+    if tuple(positions.shape) != (x.shape[-2],):
+        raise ValueError(f"{name} must have shape ({x.shape[-2]},), got {tuple(positions.shape)}")
+    return positions_of(positions, x, xp)
+
+
+def ring_attention(
+    queries: Sequence[Array],
+    keys: Sequence[Array],
+    values: Sequence[Array],
+    positions: Sequence[Array],
+    *,
+    causal: bool = True,
+    slopes: float | Array | None = None,
+    scale: float | None = None,
+) -> list[Array]:
+    """What each rank of a ring gets for its queries: all of them in this process, one after the other.
+
+    In step z rank r computes with the keys of rank (r − z) mod world, by `ring_step`, and passes them on. The
+    outputs are those of attention over the whole sequence, to a few roundings. `posenc.nn.RingAttention` does
+    the same with a process for each rank.
+
+    Args:
+        queries, keys, values: one shard for each rank, shapes as in `ring_step`.
+        positions: those of each shard, such as shard_positions(n, rank, world).
+        causal, slopes, scale: as in `ring_step`.
+
+    Returns:
+        The output of each rank, in the dtype of the queries.
+
+    Raises:
+        ValueError: not as many shards of each, or positions that do not fit them.
+
+    >>> x = np.random.default_rng(0).normal(size=(8, 4))
+    >>> places = [shard_positions(8, rank, 2, scheme="zigzag") for rank in range(2)]
+    >>> shards = [x[at] for at in places]
+    >>> outputs = ring_attention(shards, shards, shards, places)
+    >>> from posenc import causal_mask, dot_product_attention
+    >>> whole, _ = dot_product_attention(x, x, x, mask=causal_mask(8))
+    >>> all(bool(abs(whole[at] - output).max() < 1e-14) for at, output in zip(places, outputs))
+    True
+
+    Source: Liu et al. (2023), section 3.
+    """
+    world = len(queries)
+    for name, shards in (("keys", keys), ("values", values), ("positions", positions)):
+        if len(shards) != world:
+            raise ValueError(f"{name} must hold one shard for each of the {world} queries, got {len(shards)}")
+    outputs = []
+    for rank, query in enumerate(queries):
+        state: State | None = None
+        for step in range(world):
+            holder = (rank - step) % world
+            state = ring_step(
+                state, query, keys[holder], values[holder], positions[rank], positions[holder],
+                causal=causal, slopes=slopes, scale=scale,
+            )  # fmt: skip
+        assert state is not None
+        outputs.append(namespace(query=query).astype(state[0], query.dtype))
+    return outputs
