@@ -66,7 +66,7 @@ def graph_codes(graph: Any, places: Array, codes: Mapping[str, Array], *, lang: 
             ax.plot(*place, **MARKS[kind], markersize=4 + 8 * np.sqrt(share))
             if n <= 24:
                 text = f"{value:.2g}".replace("-", "−")
-                ax.annotate(text, place, (0, 8), textcoords="offset points", ha="center", fontsize=9)
+                ax.annotate(text, place, (0, 8), textcoords="offset points", ha="center")
         ax.set(xlim=middle[0] + half[0] * np.array([-1, 1]), ylim=middle[1] + half[1] * np.array([-1, 1]))
         ax.set_aspect("equal")
         ax.set_axis_off()
