@@ -13,6 +13,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import missing
 import pytest
+import reading
 import sitebuild
 import sitecheck
 import torch
@@ -90,20 +91,15 @@ def visits(folder: Path) -> dict[str, browsing.Visit]:
         return dict(zip(names, browsing.visits(urls), strict=True))
 
 
+@begun_ahead
+def deeds(folder: Path) -> reading.Deeds:
+    """What a reader does in the site, and in a copy of it in which something is broken."""
+    copy = Path(shutil.copytree(finished("site"), folder / "broken"))
+    with browsing.launched() as launched:
+        return reading.deeds(launched, finished("site"), copy)
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[browsing.Browser]:
     with browsing.launched() as started:
         yield started
-
-
-@pytest.fixture(scope="session")
-def address(site: Path) -> Iterator[str]:
-    """Where the real site is served."""
-    with browsing.served(site) as url:
-        yield url
-
-
-@pytest.fixture(scope="session")
-def copy(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the site to break something in."""
-    return Path(shutil.copytree(site, tmp_path_factory.mktemp("copy") / "site"))

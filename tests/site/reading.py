@@ -12,11 +12,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import browsing
 from book.cache import ROOT
-from examples import Checks
+from examples import Checks, planted
 from playwright.sync_api import Error, Page
 from playwright.sync_api import TimeoutError as Late
 from sitecheck import BOOKS, END, ORDER, contents, read
@@ -472,3 +474,57 @@ def from_disk(page: Page, root: str) -> Iterator[str]:
             "document.fonts.check('16px \"STIX Two Math\"', '√')"
         ):
             yield "formulas have no font"
+
+
+# --- All of it ----------------------------------------------------------------------------------------------
+
+BROKEN_WAIT = 2000  # ms, where something is to be missed
+
+
+@dataclass
+class Deeds:
+    """What was found at each deed: at the address, from disk, and where its example was planted."""
+
+    served: dict[Any, list[str]]
+    from_disk: dict[Any, list[str]]
+    broken: dict[tuple[Any, ...], list[str]]
+
+
+def deeds(browser: browsing.Browser, site: Path, copy: Path) -> Deeds:
+    """All deeds, in the real site and in a copy of it in which something is broken each time."""
+    global WAIT
+    done = Deeds({}, {}, {})
+    with browsing.served(site) as address, browsing.served(copy) as broken_address:
+        for deed in SERVED.all:
+            done.served[deed] = _found(browser, deed, address)
+        for deed in FROM_DISK.all:
+            done.from_disk[deed] = _found(browser, deed, f"{site.as_uri()}/")
+        patient, WAIT = WAIT, BROKEN_WAIT
+        for served, checks in ((True, SERVED), (False, FROM_DISK)):
+            for deed, name, old, new, says in checks.bad:
+                with planted(copy, name, old, new):
+                    url = broken_address if served else f"{copy.as_uri()}/"
+                    done.broken[served, deed, name, old, new, says] = _found(browser, deed, url, says)
+        WAIT = patient
+    return done
+
+
+def _found(browser: browsing.Browser, deed: Any, url: str, wanted: str | None = None) -> list[str]:
+    """The faults that somebody at a desktop who may use the clipboard finds, up to the one that is wanted."""
+    width, height = browsing.DESKTOP
+    context = browser.new_context(
+        viewport={"width": width, "height": height},
+        reduced_motion="reduce",
+        permissions=["clipboard-read", "clipboard-write"],
+    )
+    faults: list[str] = []
+    try:
+        for fault in deed(context.new_page(), url):
+            faults.append(fault)
+            if wanted is not None and wanted in fault:
+                break
+    except Exception as error:  # one deed that breaks down leaves the others
+        faults.append(f"{type(error).__name__}: {error}")
+    finally:
+        context.close()
+    return faults

@@ -4,67 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
-import browsing
 import pytest
 import reading
 from book.cache import ROOT
 from browsing import Browser
-from examples import planted
 from playwright.sync_api import Page
-from reading import FROM_DISK, SERVED
+from reading import FROM_DISK, SERVED, Deeds
 from sitecheck import BOOKS, contents
 
 Deed = Callable[[Page, str], Iterator[str]]
-
-
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """That of somebody at a desktop who may use the clipboard."""
-    width, height = browsing.DESKTOP
-    context = browser.new_context(
-        viewport={"width": width, "height": height},
-        reduced_motion="reduce",
-        permissions=["clipboard-read", "clipboard-write"],
-    )
-    yield context.new_page()
-    context.close()
-
-
-@pytest.mark.parametrize("deed", SERVED.all)
-def test_a_reader_can(page: Page, address: str, deed: Deed) -> None:
-    assert list(deed(page, address)) == []
-
-
-@pytest.mark.parametrize("deed", FROM_DISK.all)
-def test_a_reader_can_from_disk(page: Page, site: Path, deed: Deed) -> None:
-    assert list(deed(page, f"{site.as_uri()}/")) == []
-
-
-@pytest.fixture(scope="session")
-def copy_address(copy: Path) -> Iterator[str]:
-    with browsing.served(copy) as url:
-        yield url
-
-
 BAD = [(True, *bad) for bad in SERVED.bad] + [(False, *bad) for bad in FROM_DISK.bad]
 
 
-@pytest.mark.parametrize(("served", "deed", "name", "old", "new", "says"), BAD)
-def test_what_goes_wrong_is_noticed(
-    page: Page, copy: Path, copy_address: str, monkeypatch: pytest.MonkeyPatch,
-    served: bool, deed: Deed, name: str, old: str, new: str, says: str,
-) -> None:  # fmt: skip
-    monkeypatch.setattr(reading, "WAIT", 2000)
-    faults = []
-    with planted(copy, name, old, new):
-        for fault in deed(page, copy_address if served else f"{copy.as_uri()}/"):
-            faults.append(fault)
-            if says in fault:
-                return
-    raise AssertionError(f"{says} is not among {faults}")
+@pytest.mark.parametrize("deed", SERVED.all)
+def test_a_reader_can(deeds: Deeds, deed: Deed) -> None:
+    assert deeds.served[deed] == []
+
+
+@pytest.mark.parametrize("deed", FROM_DISK.all)
+def test_a_reader_can_from_disk(deeds: Deeds, deed: Deed) -> None:
+    assert deeds.from_disk[deed] == []
+
+
+@pytest.mark.parametrize("bad", BAD, ids=lambda bad: f"{bad[1].__name__}-{bad[-1]}")
+def test_what_goes_wrong_is_noticed(deeds: Deeds, bad: tuple[Any, ...]) -> None:
+    says, faults = bad[-1], deeds.broken[bad]
+    assert any(says in fault for fault in faults), f"{says} is not among {faults}"
 
 
 # --- Search -------------------------------------------------------------------------------------------------
@@ -80,7 +47,7 @@ def test_every_chapter_has_words_of_its_own(book: str) -> None:
 CUT = (ROOT / "docs" / "hooks" / "book" / "segmented.js").read_text(encoding="utf-8")
 
 
-def test_a_query_is_cut_into_the_words_of_the_index(page: Page) -> None:
+def test_a_query_is_cut_into_the_words_of_the_index(browser: Browser) -> None:
     wanted = {
         "编码": ["编码"],  # not 编, although the index has it
         "位置编码": ["位置", "编码"],
@@ -93,4 +60,6 @@ def test_a_query_is_cut_into_the_words_of_the_index(page: Page) -> None:
     }
     index: dict[str, Any] = {word: {} for word in ("编", "编码", "位置", "学习")}
     script = f"([queries, index]) => {{ {CUT}; return queries.map((query) => segmented(query, index)) }}"
+    page = browser.new_page()
     assert page.evaluate(script, [list(wanted), index]) == list(wanted.values())
+    page.close()
