@@ -17,10 +17,10 @@
 # # What a patch sees {#grids-lab}
 #
 # The chapter on [grids](../grids.md) gives every patch of a picture a coordinate for each axis. Here you look through the
-# eyes of one patch, for about twenty minutes. The rhythm of each section: **predict**, run the cell, change something.
+# eyes of one patch, for about twenty minutes. In each section **predict** first, then run the cell, then change something.
 #
 # Symbols: $t_1$ and $t_2$ are the row and the column of the patch that looks, $g$ multiplies its scores, $w$ are its weights
-# after the softmax. Nothing but positions counts: all patches have the same content.
+# after the softmax. θ is the direction in which a pair looks, θᵢ one for each pair. Only positions count: all patches have the same content.
 
 # %%
 import matplotlib.pyplot as plt
@@ -78,8 +78,8 @@ ax.tick_params(which="minor", length=0)
 #
 # ## Four codes {#codes}
 #
-# The weights of that patch, as orange on the picture, for four codes: a list with the sinusoidal code, the code of the grid, and RoPE on the grid,
-# axial and mixed. **Predict** the four shapes: a streak, a cross, a spot?
+# The weights of that patch, as orange on the picture, for four codes: the sinusoidal code of a list (PE), the code of the grid (PE ⊕ PE), and RoPE on
+# the grid, axial (θ = 0) and mixed (θᵢ). **Predict** the four shapes: a streak, a cross, a spot?
 
 # %%
 dim, g = 64, 7.0
@@ -114,13 +114,13 @@ for ax, (name, code) in zip(axes.flat, codes.items()):
 # Figure: What the patch sees, four codes. Orange is weight, each panel on its own scale.
 # Description: Four times the picture with a blue square at row 6, column 5. First: an orange streak along row 6. Second and third: an orange cross along row 6 and column 5, alike. Fourth: an orange spot around the square, which fades in all directions.
 #
-# The second and the third are the same numbers: the code of a grid and axial RoPE have one kernel, if all contents are equal.
+# The second and the third are the same numbers: the code of a grid and axial RoPE have the same kernel if all contents are equal.
 #
 # **Try it.** Set $g = 3$, then $g = 60$. Which picture changes its *shape*?
 #
 # ## A direction to look along {#directions}
 #
-# Now let all pairs look along one angle: θ = 0 looks along rows and columns. **Predict:** what do θ = π/8 and θ = π/4 look like?
+# Now turn the directions of all pairs by one angle θ. At θ = 0 they look along rows and columns. **Predict:** what do θ = π/8 and θ = π/4 look like?
 
 # %%
 fig, axes = plt.subplots(1, 3, figsize=(4.8, 2.0), sharey=True)
@@ -133,7 +133,7 @@ for ax, eighths in zip(axes, [0, 1, 2]):
 # Figure: The cross of axial RoPE, turned by 0, 22.5 and 45 degrees.
 # Description: Three times the picture with an orange cross on the blue square. Left: upright. Middle: tilted by 22.5 degrees. Right: its four arms along the diagonals.
 #
-# A head that learns its own θ chooses which diagonal it looks along.
+# A head that learns its own θ chooses the directions in which it looks.
 #
 # **Try it.** Let the first half of the angles be 0 and the others π/4: `np.repeat([0, np.pi / 4], dim // 8)`. How many arms has the star?
 #
@@ -167,7 +167,7 @@ fig.colorbar(image, ax=axes, label="t₂", ticks=[0, 6, 13], shrink=0.8);
 #
 # ## The wrong order {#order}
 #
-# A linear reader learns to read the row from the code of this book. **Predict** what it reads from the same code in the order of MAE.
+# A reader, a linear fit, learns to read the row from the code of this book. **Predict** what it reads from the same code in the order of MAE.
 
 # %%
 ours = posenc.grid_encoding((n, n), dim, base=100)
@@ -187,7 +187,7 @@ fig.colorbar(image, ax=axes, label="t₁", ticks=[0, 6, 13], shrink=0.7);
 # Figure: The row that a reader finds, trained on the order of this book, in three orders of the same code.
 # Description: Three maps of 14 by 14. Left, interleaved: stripes from dark above to light below. Middle and right, mae and timm: the stripes stand upright, light and dark, in no order.
 #
-# The printed numbers are mean errors in rows. The code holds the row in every order. But what the reader finds follows the column of the patch.
+# The printed numbers are mean errors in rows. In every order the code holds the row. But what the reader finds now follows the column of the patch.
 #
 # **Try it.** Put `posenc.reorder_grid(code, 2, order, "interleaved")` before the reader.
 #
@@ -195,6 +195,6 @@ fig.colorbar(image, ax=axes, label="t₁", ticks=[0, 6, 13], shrink=0.7);
 #
 # - A list sees a streak, a code of two axes a cross, pairs of many directions a spot.
 # - Axial RoPE with equal contents has the kernel of the code that is added.
-# - Stretch a table on its grid. Convert its order before you use it.
+# - Stretch a table as a grid, and convert the order of its columns before you use it.
 #
 # Back to the [chapter](../grids.md).
