@@ -159,9 +159,9 @@ _LETTER = re.compile(r"\\[A-Za-z]+|PE|[A-Za-z]")
     ("en", "The width $d$ of $n$", "The width $d$ of $k_u$", 9, "$k$ is the offset"),
 )
 def letters(page: Page, language: str) -> list[Fault]:
-    """A letter in a formula stands in the tables of the notation: for the book, or for this chapter alone."""
+    """A letter in a formula stands in the tables of the notation: for the book, or for this chapter, and is used."""
     if page.path.stem == "notation":
-        return []
+        return list(_unused(page))
     known, found = set(_notation(language, page.path.stem)), []
     for formula in page.formulas:
         for letter in _letters(formula.tex):
@@ -173,6 +173,23 @@ def letters(page: Page, language: str) -> list[Fault]:
                 Fault(formula.line, r"$k$ is the offset, whose index is an axis, 1 or 2; a key is \mathbf{k}")
             )
     return found
+
+
+def _unused(notation: Page) -> Iterator[Fault]:
+    """Letters that the notation has for one chapter, which does not use them."""
+    lines = notation.text.split("\n")
+    for formula in notation.formulas:
+        if chapter := re.match(r"\| \[[^]]*\]\((\w+\.md)\)", lines[formula.line - 1]):
+            used = {
+                letter
+                for other in _page(notation.path.parent / chapter[1]).formulas
+                for letter in _letters(other.tex)
+            }
+            yield from (
+                Fault(formula.line, f"${letter}$ is in no formula of {chapter[1]}")
+                for letter in _letters(formula.tex)
+                if letter not in used
+            )
 
 
 def _letters(tex: str) -> Iterator[str]:
