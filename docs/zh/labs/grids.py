@@ -30,7 +30,7 @@ from posenc.rotary import axial_frequencies, mixed_frequencies
 plt.rcParams["figure.constrained_layout.use"] = True
 
 # %% [markdown]
-# ## 一张图，切开 {#picture}
+# ## 把一张图切开 {#picture}
 #
 # 太阳下的一座山，56 × 56 个像素，切成 14 × 14 个图块，一行一行交给模型。**预测**：下面标出的图块是 89 号，它的四个邻居各是几号？
 
@@ -186,9 +186,9 @@ fig.colorbar(image, ax=axes, label="t₁", ticks=[0, 6, 13], shrink=0.7);
 #
 # **动手**：在读数器前面加上 `posenc.reorder_grid(code, 2, order, "interleaved")`。
 #
-# ## 记住什么 {#take-away}
+# ## 小结 {#take-away}
 #
-# - 一串号码看见一道，两条轴的编码看见十字，频率对朝许多方向，就看见一个斑。
+# - 排成一串，看见的是一道；每条轴一份编码，是十字；频率对朝许多方向，是一个斑。
 # - 内容相同时，轴向 RoPE 的核就是相加的那种编码的核。
 # - 表要按网格拉伸，用之前先换好列序。
 #
