@@ -16,6 +16,7 @@ import pytest
 import reading
 import sitebuild
 import sitecheck
+import sitescripts
 import torch
 from ahead import begun_ahead, finished
 from book import blocktests
@@ -99,7 +100,19 @@ def deeds(folder: Path) -> reading.Deeds:
         return reading.deeds(launched, finished("site"), copy)
 
 
+@begun_ahead
+def scripts(folder: Path) -> dict[str, str]:
+    """What the scripts of the chapters raise, and two that are bad."""
+    return sitescripts.faults(finished("site"), folder / "scripts")
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[browsing.Browser]:
     with browsing.launched() as started:
         yield started
+
+
+@pytest.fixture(scope="session")
+def copy(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the site to break something in."""
+    return Path(shutil.copytree(site, tmp_path_factory.mktemp("copy") / "site"))
