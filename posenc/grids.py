@@ -12,7 +12,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from posenc._arrays import Array, ArrayT, DType, Namespace, to_device_of, torch_namespace
+from posenc._arrays import Array, ArrayT, DType, Namespace, no_autocast, to_device_of, torch_namespace
 from posenc._checks import (
     as_numbers,
     check_float_dtype,
@@ -320,10 +320,11 @@ def interpolate_grid(
     rows = xp.astype(table[first:, :], xp.result_type(dtype, xp.float32))
     for a, (n, length) in enumerate(zip(old, new, strict=True)):
         old_rows, weights = taps(n, length, align_corners, kernel, antialias=antialias, extra=extra)
-        mix = np.zeros((length, n))  # small, for an axis is short: a product with it is faster than taps
-        np.add.at(mix, (np.arange(length)[:, None], old_rows), weights)
+        # Small, for an axis is short: a product with it is faster than taps.
+        mix = ((old_rows[..., None] == np.arange(n)) * weights[..., None]).sum(axis=1)
         mix = xp.astype(to_device_of(mix, table, xp), rows.dtype)
-        rows = mix @ xp.reshape(rows, (math.prod(new[:a]), n, -1))
+        with no_autocast(rows):
+            rows = mix @ xp.reshape(rows, (math.prod(new[:a]), n, -1))
     rows = xp.astype(xp.reshape(rows, (math.prod(new), dim)), dtype)
     result: ArrayT = xp.concat([table[:first, :], rows], axis=0)
     return result

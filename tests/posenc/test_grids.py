@@ -223,6 +223,15 @@ def test_low_precision_is_rounded_once_and_gradients_pass() -> None:
     assert leaf.grad.sum() == pytest.approx(3 * (1 + 45))
 
 
+def test_a_table_is_resampled_alike_under_autocast_and_in_one_graph() -> None:
+    table = torch.from_numpy(normal(12, 3)).float()
+    expected = interpolate_grid(table, (3, 4), (5, 9))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(interpolate_grid(table, (3, 4), (5, 9)), expected)
+    compiled = torch.compile(interpolate_grid, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(table, (3, 4), (5, 9)), expected)
+
+
 def test_a_grid_of_one() -> None:
     table = normal(1, 4)
     np.testing.assert_allclose(

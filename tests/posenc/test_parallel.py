@@ -146,6 +146,15 @@ def test_few_roundings_in_torch(dtype: torch.dtype) -> None:
     assert ((got.double() - whole).abs() <= slack * whole.abs().clamp(min=1)).all()
 
 
+def test_what_a_rank_has_stays_in_float32_under_autocast() -> None:
+    x, at = torch.from_numpy(random(4, 8)).float(), np.arange(4)
+    expected = ring_step(ring_step(None, x, x, x, at, at), x, x, x, at, at - 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        got = ring_step(ring_step(None, x, x, x, at, at), x, x, x, at, at - 4)
+    for ours, wanted in zip(got, expected, strict=True):
+        assert torch.equal(ours, wanted)
+
+
 def test_counting_from_zero_on_each_rank_is_wrong() -> None:
     n, world = 16, 4
     q, k, v = random(3, n, 8)
