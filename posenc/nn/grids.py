@@ -10,11 +10,11 @@ import torch
 from array_api_compat import torch as xp
 from torch import Tensor, nn
 
-from posenc._arrays import Array
+from posenc._arrays import Array, wide_dtype
 from posenc._checks import as_numbers, check_base, integer
 from posenc.grids import Order, check_order, coordinate_encoding, grid_coordinates, grid_encoding
 from posenc.nn._inputs import add, check_embeddings, check_offset
-from posenc.nn._table import FixedTable, check_has_numbers, trainable_with, wide
+from posenc.nn._table import FixedTable, check_has_numbers, trainable_with
 from posenc.nn.rotary import RotaryEmbedding
 from posenc.rotary._turn import check_below_turn, codes
 from posenc.rotary.axes import axial_frequencies
@@ -101,7 +101,9 @@ class GridEncoding(FixedTable):
         return f"dim={self.dim}, shape={self.shape}, class_tokens={self.class_tokens}, order={self.order!r}"
 
     def _compute(self, t: Tensor, x: Tensor) -> Tensor:
-        result: Tensor = coordinate_encoding(t, self.dim, base=self.base, order=self.order, dtype=wide(x))
+        result: Tensor = coordinate_encoding(
+            t, self.dim, base=self.base, order=self.order, dtype=wide_dtype(xp, x)
+        )
         return result
 
     def _add(self, x: Tensor, codes: Tensor) -> Tensor:
@@ -207,7 +209,7 @@ class GridRotary(RotaryEmbedding):
         if positions is not None:
             t = as_numbers("coordinates", positions)[1]
             t = t[:, None] if t.ndim == 3 else t
-            return codes(t @ omega, wide(q), self.layout, self.scale, xp)
+            return codes(t @ omega, wide_dtype(xp, q), self.layout, self.scale, xp)
         if q.dtype != torch.float64:
             return super()._codes(q, k, offset, None)
         angles = torch.from_numpy(grid_coordinates(self.shape)).to(q.device).double() @ omega

@@ -9,10 +9,10 @@ import torch
 from array_api_compat import torch as xp
 from torch import Tensor
 
-from posenc._arrays import Array
+from posenc._arrays import Array, wide_dtype
 from posenc._checks import check_even_dim, check_finite, integer, number
 from posenc.nn._inputs import check_floating, check_offset, check_reach
-from posenc.nn._table import FixedTable, check_has_numbers, trainable_with, wide
+from posenc.nn._table import FixedTable, check_has_numbers, trainable_with
 from posenc.rotary._turn import check_frequencies, codes, turn_complex, turn_real
 from posenc.rotary.layouts import Layout, check_layout, check_rotary_dim, to_complex
 
@@ -147,7 +147,7 @@ class RotaryEmbedding(FixedTable):
         """Cosines and sines of the tokens of q."""
         seq = q.shape[-2]
         if positions is not None:
-            return self._compute(_check_positions(positions, q, k, offset), wide(q))
+            return self._compute(_check_positions(positions, q, k, offset), wide_dtype(xp, q))
         check_offset(offset)
         check_reach(offset, seq, self.max_len)
         if q.dtype == torch.float64:
