@@ -82,7 +82,7 @@ def attend(
     That log-sum-exp (..., n_q, 1), −inf for a query without keys, says how much these keys count beside others.
     """
     xp = floating(query=query, key=key, value=value)
-    _check_shapes(query, key, value)
+    check_shapes(query, key, value)
     wide = wide_dtype(xp, query)
     q, k, v = (xp.astype(x, wide) for x in (query, key, value))
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else number("scale", scale)
@@ -123,7 +123,8 @@ def _softmax(scores: Array, xp: Namespace) -> tuple[Array, Array, Array]:
     return exp / total, empty, xp.where(empty, xp.full_like(top, -math.inf), top + xp.log(total))
 
 
-def _check_shapes(query: Array, key: Array, value: Array) -> None:
+def check_shapes(query: Array, key: Array, value: Array) -> None:
+    """ValueError unless these fit each other as in `dot_product_attention`."""
     for name, x in (("query", query), ("key", key), ("value", value)):
         if x.ndim < 2:
             raise ValueError(f"{name} must have shape (..., length, width), got {tuple(x.shape)}")
