@@ -247,6 +247,8 @@ def jitter_coordinates(
     xp = floating(coordinates=coordinates)
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"rng must be a numpy.random.Generator, got {type(rng).__name__}")
+    if coordinates.ndim < 1:
+        raise ValueError("coordinates must have shape (..., axes), got a single number")
     shift = number("shift", shift, at_least=0)
     logs = [math.log(number(name, x, at_least=1)) for name, x in (("jitter", jitter), ("rescale", rescale))]
     axes = coordinates.shape[-1]

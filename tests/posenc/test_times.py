@@ -372,6 +372,8 @@ def test_the_training_repeats_and_leaves_no_trace() -> None:
             "fps must leave pairs on both sides of 1 second in a clip of 4 s, got 0.5",
         ),
         ({"test_fps": [-1]}, ValueError, "each of test_fps must be finite and above 0, got -1"),
+        ({"test_fps": 5.0}, TypeError, "test_fps must be a list of rates, got 5.0"),
+        ({"test_fps": [5, 0.25]}, ValueError, "each of test_fps must leave pairs .* a clip of 4 s, got 0.25"),
         ({"clip": 1}, ValueError, "clip must be finite and above 1, got 1"),
         ({"unit": 0}, ValueError, "unit must be finite and above 0"),
         ({"dim": 8}, ValueError, r"x must have shape \(batch, seq, 16\)"),
