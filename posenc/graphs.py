@@ -310,8 +310,8 @@ def _rows(name: str, chosen: Iterable[Any], graph: Graph, n: int) -> np.ndarray:
     """Row numbers of the nodes that a caller names."""
     if isinstance(chosen, str) or not isinstance(chosen, Iterable) or getattr(chosen, "ndim", 1) != 1:
         raise TypeError(f"{name} must be a sequence of nodes, got {chosen!r} of type {type(chosen).__name__}")
-    if is_array(chosen) and "bool" in str(chosen.dtype):
-        raise TypeError(f"{name} must be row numbers, got a mask of dtype {chosen.dtype}")
+    if "bool" in (dtype := str(getattr(chosen, "dtype", ""))):
+        raise TypeError(f"{name} must be row numbers, got a mask of dtype {dtype}")
     named = not is_array(graph) and hasattr(graph, "is_directed")
     row = {node: i for i, node in enumerate(graph)} if named else {}
     rows = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -62,7 +63,15 @@ class RotaryEmbedding(FixedTable):
     """
 
     frequencies: Tensor
-    _fixed = ("dim", "max_len", "rotary_dim", "layout", "scale", "frequencies", "num_heads")
+    _fixed: ClassVar[tuple[str, ...]] = (
+        "dim",
+        "max_len",
+        "rotary_dim",
+        "layout",
+        "scale",
+        "frequencies",
+        "num_heads",
+    )
 
     def __init__(
         self,

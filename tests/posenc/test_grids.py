@@ -269,7 +269,7 @@ def test_frequencies_of_several_axes_can_be_trained() -> None:
 
 
 def test_axes_of_different_widths() -> None:
-    np.testing.assert_array_equal(axial_frequencies(8, np.array(2)), axial_frequencies(8, 2))
+    np.testing.assert_array_equal(axial_frequencies(8, np.array(2)), axial_frequencies(8, 2))  # type: ignore[arg-type]
     omega = axial_frequencies(128, (16, 56, 56))
     assert [(row != 0).sum() for row in omega] == [8, 28, 28]
     np.testing.assert_array_equal(omega[1, 8:36], posenc.sinusoidal_frequencies(56))
