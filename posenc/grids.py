@@ -89,9 +89,12 @@ def grid_encoding(
     table = xp.empty((*sizes, dim), dtype=check_float_dtype(dtype, xp))
     for a, (n, part) in enumerate(zip(sizes, _split(table, len(sizes), order, xp), strict=True)):
         code = _pairs(sinusoidal_encoding(n, width, base=base, dtype=table.dtype), xp)
-        if order != "interleaved":  # laid out as it will lie: then whole rows are copied
-            code = xp.moveaxis(xp.stack([code[..., 0], code[..., 1]], axis=-2), -2, -1)
-        part[...] = xp.reshape(code, (*[1] * a, n, *[1] * (len(sizes) - a - 1), width // 2, 2))
+        code = xp.reshape(code, (*[1] * a, n, *[1] * (len(sizes) - a - 1), width // 2, 2))
+        if order == "interleaved":
+            part[...] = code
+        else:  # sines apart from cosines, laid out as they will lie: then runs of memory are copied
+            for k in (0, 1):
+                part[..., k] = xp.asarray(code[..., k], copy=True)
     return xp.reshape(table, (-1, dim))
 
 
