@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol, TypeVar
 
 import array_api_compat
@@ -98,6 +99,22 @@ def is_concrete(array: Array) -> bool:
         return False
     captured = array.is_cuda and torch.cuda.is_current_stream_capturing()
     return not (is_traced() or captured or array.is_meta)
+
+
+def autocast_is_on(array: Array) -> bool:
+    """Whether torch.autocast acts where an array is; there is none for "meta"."""
+    if not is_tensor(array):
+        return False
+    torch, kind = sys.modules["torch"], array.device.type
+    return bool(torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind))
+
+
+def no_autocast(array: Array) -> AbstractContextManager[Any]:
+    """What keeps the products within it in the dtype of their arrays, when torch.autocast is on."""
+    if not autocast_is_on(array):
+        return nullcontext()
+    context: AbstractContextManager[Any] = sys.modules["torch"].autocast(array.device.type, enabled=False)
+    return context
 
 
 def device_of(array: Array) -> Any:

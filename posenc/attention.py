@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from posenc._arrays import Array, Namespace, namespace, wide_dtype
+from posenc._arrays import Array, Namespace, namespace, no_autocast, wide_dtype
 from posenc._checks import floating, number
 
 __all__ = ["dot_product_attention"]
@@ -24,7 +24,7 @@ def dot_product_attention(
 
     weights = softmax(query keyᵀ · scale + bias) over the keys that the masks leave; output = weights value.
 
-    float16 and bfloat16 input is computed in float32 and rounded once.
+    float16 and bfloat16 input is computed in float32 and rounded once; torch.autocast changes nothing.
 
     Args:
         query: shape (..., n_q, d), floating.
@@ -82,11 +82,12 @@ def attend(
     That log-sum-exp (..., n_q, 1), −inf for a query without keys, says how much these keys count beside others.
     """
     xp = floating(query=query, key=key, value=value)
-    _check_shapes(query, key, value)
+    check_shapes(query, key, value)
     wide = wide_dtype(xp, query)
     q, k, v = (xp.astype(x, wide) for x in (query, key, value))
     factor = 1 / math.sqrt(q.shape[-1]) if scale is None else number("scale", scale)
-    scores = (q @ xp.matrix_transpose(k)) * factor
+    with no_autocast(q):
+        scores = (q @ xp.matrix_transpose(k)) * factor
     if bias is not None:
         _check_like_scores("bias", bias, scores, xp)
         scores = scores + xp.astype(bias, wide)
@@ -96,7 +97,8 @@ def attend(
     if key_padding_mask is not None:
         scores = _forbid(scores, _over_queries(key_padding_mask, scores, xp), xp)
     weights, empty, total = _softmax(scores, xp)
-    output = weights @ v
+    with no_autocast(q):
+        output = weights @ v
     # 0 · NaN is NaN: weights of 0 alone would not keep what the values hold from a query without keys.
     output = xp.where(empty, xp.zeros_like(output), output)
     return output, weights, total
@@ -121,7 +123,8 @@ def _softmax(scores: Array, xp: Namespace) -> tuple[Array, Array, Array]:
     return exp / total, empty, xp.where(empty, xp.full_like(top, -math.inf), top + xp.log(total))
 
 
-def _check_shapes(query: Array, key: Array, value: Array) -> None:
+def check_shapes(query: Array, key: Array, value: Array) -> None:
+    """ValueError unless these fit each other as in `dot_product_attention`."""
     for name, x in (("query", query), ("key", key), ("value", value)):
         if x.ndim < 2:
             raise ValueError(f"{name} must have shape (..., length, width), got {tuple(x.shape)}")

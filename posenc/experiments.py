@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -404,8 +404,17 @@ def train_gap_task(
     if not isinstance(encoding, nn.Module):
         raise TypeError(f"encoding must be a torch.nn.Module, got {type(encoding).__name__}")
     fps, unit = number("fps", fps, above=0), number("unit", unit, above=0)
+    if not isinstance(test_fps, Iterable):
+        raise TypeError(
+            f"test_fps must be a list of rates, got {test_fps!r} of type {type(test_fps).__name__}"
+        )
     rates = [number("each of test_fps", rate, above=0) for rate in test_fps]
     clip = number("clip", clip, above=1)
+    for rate in rates:
+        if not len(_flashes(rate, clip)[0]):
+            raise ValueError(
+                f"each of test_fps must leave pairs of frames in a clip of {clip:g} s, got {rate:g}"
+            )
     dim = check_even_dim(dim)
     steps = integer("steps", steps, minimum=1)
     seed = integer("seed", seed, minimum=0)

@@ -21,6 +21,7 @@ Representations (2021), section 3. https://arxiv.org/abs/2110.07875
 from __future__ import annotations
 
 import importlib
+import math
 from collections.abc import Iterable
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
@@ -145,14 +146,20 @@ def laplacian_eigenvectors(
         raise ValueError(f"k must be at most {n - parts}, for {n} nodes in {parts} parts, got {k}")
     laplacian = sparse.csr_array(csgraph.laplacian(edges, normed=normalized))
     count = min(k + 1, n - parts)  # one more tells whether the last one stands alone
+    weight = np.asarray(edges.sum(axis=1)) - edges.diagonal() if normalized else np.ones(n)
+    weight = np.where(weight > 0, weight, 1.0)  # of a node without edges
+    null = np.sqrt(weight / np.bincount(part, weights=weight)[part])
+    flat = sparse.csr_array((null, (np.arange(n), part)), shape=(n, parts))
     if n <= 500:
         values, vectors = np.linalg.eigh(laplacian.toarray())
         values, vectors = values[parts : parts + count], vectors[:, parts : parts + count]
+        top = 2 * laplacian.diagonal().max()  # no eigenvalue is larger
+        if (
+            values[0] < 1e-9 * top
+        ):  # so weak an edge that its vector mixes with those of 0: these go to the top
+            values, vectors = np.linalg.eigh(laplacian.toarray() + 2 * top * (flat @ flat.T).toarray())
+            values, vectors = values[:count], vectors[:, :count]
     else:
-        weight = np.asarray(edges.sum(axis=1)) - edges.diagonal() if normalized else np.ones(n)
-        weight = np.where(weight > 0, weight, 1.0)  # of a node without edges
-        null = np.sqrt(weight / np.bincount(part, weights=weight)[part])
-        flat = sparse.csr_array((null, (np.arange(n), part)), shape=(n, parts))
         values, vectors = _smoothest(laplacian, flat, count)
     close = np.diff(values) <= 1e-7 * values[1:] + 1e-12 * laplacian.diagonal().max()
     shared = np.append(False, close) | np.append(close, False)
@@ -252,9 +259,11 @@ def adjacency(graph: Graph) -> Any:
     if sparse.issparse(graph):
         _check_square(graph.shape)
         _check_real(graph.dtype.kind, graph.dtype)
-        edges = sparse.csr_array(graph, dtype=np.float64, copy=True)
+        # Widened first: int8 would go round where edges are added up.
+        edges = sparse.csr_array(graph if graph.dtype == bool else graph.astype(np.float64), copy=True)
+        edges = edges.astype(np.float64)
     elif is_array(graph):
-        dense = np.asarray(graph.detach().cpu().double() if is_tensor(graph) else graph)
+        dense = np.asarray(_of_torch(graph) if is_tensor(graph) else graph)
         _check_square(dense.shape)
         _check_real(dense.dtype.kind, graph.dtype)
         edges = sparse.csr_array(dense.astype(np.float64))
@@ -269,7 +278,20 @@ def adjacency(graph: Graph) -> Any:
     edges.eliminate_zeros()
     if not np.isfinite(edges.data).all():
         raise ValueError(f"graph must have finite weights, got {edges.data[~np.isfinite(edges.data)][0]}")
+    largest = float(abs(edges.data).max(initial=0))
+    if not math.isfinite(largest * edges.nnz):
+        raise ValueError(f"graph must have weights whose sum is finite, got {edges.nnz} of up to {largest:g}")
     return edges
+
+
+def _of_torch(graph: Any) -> Any:
+    if graph.is_complex():
+        raise TypeError(f"graph must have real weights, got dtype {graph.dtype}")
+    if str(graph.layout) != "torch.strided":
+        raise TypeError(
+            f"graph must be dense, a SciPy sparse array or a networkx graph, got a tensor of layout {graph.layout}"
+        )
+    return graph.detach().cpu().double()
 
 
 def _from_networkx(graph: Graph, sparse: Any) -> Any:
@@ -288,6 +310,8 @@ def _rows(name: str, chosen: Iterable[Any], graph: Graph, n: int) -> np.ndarray:
     """Row numbers of the nodes that a caller names."""
     if isinstance(chosen, str) or not isinstance(chosen, Iterable) or getattr(chosen, "ndim", 1) != 1:
         raise TypeError(f"{name} must be a sequence of nodes, got {chosen!r} of type {type(chosen).__name__}")
+    if "bool" in (dtype := str(getattr(chosen, "dtype", ""))):
+        raise TypeError(f"{name} must be row numbers, got a mask of dtype {dtype}")
     named = not is_array(graph) and hasattr(graph, "is_directed")
     row = {node: i for i, node in enumerate(graph)} if named else {}
     rows = []

@@ -12,7 +12,7 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from posenc._arrays import Array, ArrayT, DType, Namespace, to_device_of, torch_namespace
+from posenc._arrays import Array, ArrayT, DType, Namespace, no_autocast, to_device_of, torch_namespace
 from posenc._checks import (
     as_numbers,
     check_float_dtype,
@@ -89,9 +89,12 @@ def grid_encoding(
     table = xp.empty((*sizes, dim), dtype=check_float_dtype(dtype, xp))
     for a, (n, part) in enumerate(zip(sizes, _split(table, len(sizes), order, xp), strict=True)):
         code = _pairs(sinusoidal_encoding(n, width, base=base, dtype=table.dtype), xp)
-        if order != "interleaved":  # laid out as it will lie: then whole rows are copied
-            code = xp.moveaxis(xp.stack([code[..., 0], code[..., 1]], axis=-2), -2, -1)
-        part[...] = xp.reshape(code, (*[1] * a, n, *[1] * (len(sizes) - a - 1), width // 2, 2))
+        code = xp.reshape(code, (*[1] * a, n, *[1] * (len(sizes) - a - 1), width // 2, 2))
+        if order == "interleaved":
+            part[...] = code
+        else:  # sines apart from cosines, laid out as they will lie: then runs of memory are copied
+            for k in (0, 1):
+                part[..., k] = xp.asarray(code[..., k], copy=True)
     return xp.reshape(table, (-1, dim))
 
 
@@ -247,6 +250,8 @@ def jitter_coordinates(
     xp = floating(coordinates=coordinates)
     if not isinstance(rng, np.random.Generator):
         raise TypeError(f"rng must be a numpy.random.Generator, got {type(rng).__name__}")
+    if coordinates.ndim < 1:
+        raise ValueError("coordinates must have shape (..., axes), got a single number")
     shift = number("shift", shift, at_least=0)
     logs = [math.log(number(name, x, at_least=1)) for name, x in (("jitter", jitter), ("rescale", rescale))]
     axes = coordinates.shape[-1]
@@ -320,10 +325,11 @@ def interpolate_grid(
     rows = xp.astype(table[first:, :], xp.result_type(dtype, xp.float32))
     for a, (n, length) in enumerate(zip(old, new, strict=True)):
         old_rows, weights = taps(n, length, align_corners, kernel, antialias=antialias, extra=extra)
-        mix = np.zeros((length, n))  # small, for an axis is short: a product with it is faster than taps
-        np.add.at(mix, (np.arange(length)[:, None], old_rows), weights)
+        # Small, for an axis is short: a product with it is faster than taps.
+        mix = ((old_rows[..., None] == np.arange(n)) * weights[..., None]).sum(axis=1)
         mix = xp.astype(to_device_of(mix, table, xp), rows.dtype)
-        rows = mix @ xp.reshape(rows, (math.prod(new[:a]), n, -1))
+        with no_autocast(rows):
+            rows = mix @ xp.reshape(rows, (math.prod(new[:a]), n, -1))
     rows = xp.astype(xp.reshape(rows, (math.prod(new), dim)), dtype)
     result: ArrayT = xp.concat([table[:first, :], rows], axis=0)
     return result

@@ -17,9 +17,9 @@ from typing import Literal
 import numpy as np
 
 from posenc._arrays import Array, Namespace, namespace, to_device_of
-from posenc._checks import integer, positions_of
+from posenc._checks import as_positions, integer, is_length, of_library
 from posenc.alibi import alibi_bias
-from posenc.attention import attend
+from posenc.attention import attend, check_shapes
 
 __all__ = ["ring_attention", "ring_step", "ring_work", "shard_positions"]
 
@@ -147,6 +147,10 @@ def ring_step(
     Returns:
         output and log-sum-exp in float32 at least. Of a query that has had no key yet they are 0 and −inf.
 
+    Raises:
+        TypeError, ValueError: as in `posenc.dot_product_attention`; positions that are not one for each row, slopes
+            that are not one for each head, or a state of other queries.
+
     >>> x = np.array([[1.0], [2.0]])
     >>> output, total = ring_step(None, x, x, x, np.array([0, 1]), np.array([0, 1]))
     >>> output.round(2)
@@ -154,6 +158,9 @@ def ring_step(
            [1.88]])
     """
     xp = namespace(query=query, key=key, value=value)
+    check_shapes(query, key, value)
+    if not isinstance(causal, bool):
+        raise TypeError(f"causal must be True or False, got {causal!r}")
     t, u = (
         _places("query_positions", query_positions, query, xp),
         _places("key_positions", key_positions, key, xp),
@@ -162,11 +169,22 @@ def ring_step(
     if slopes is not None:
         bias = alibi_bias(slopes, t, u, causal=causal)
         if bias.ndim > 2:
+            if query.shape[-3:-2] != bias.shape[:1]:
+                raise ValueError(
+                    f"slopes must be a number, or one for each head of query {tuple(query.shape)}, got {bias.shape[0]}"
+                )
             bias = xp.reshape(bias, (*(1,) * (query.ndim - bias.ndim), *bias.shape))
     elif causal:
         mask = u > t[:, None]
     output, _, total = attend(query, key, value, bias, mask, None, scale)
-    return (output, total) if state is None else _merge(state, (output, total), xp)
+    if state is None:
+        return output, total
+    if [tuple(x.shape) for x in state] != [tuple(output.shape), tuple(total.shape)]:
+        raise ValueError(
+            f"state must have shapes {tuple(output.shape)} and {tuple(total.shape)}, as the last step gave for these "
+            f"queries, got {[tuple(x.shape) for x in state]}"
+        )
+    return _merge(state, (output, total), xp)
 
 
 def _merge(a: State, b: State, xp: Namespace) -> State:
@@ -181,9 +199,12 @@ def _merge(a: State, b: State, xp: Namespace) -> State:
 
 def _places(name: str, positions: Array, x: Array, xp: Namespace) -> Array:
     """Positions (seq,) in float64, in the library and on the device of x (..., seq, d)."""
-    if tuple(positions.shape) != (x.shape[-2],):
-        raise ValueError(f"{name} must have shape ({x.shape[-2]},), got {tuple(positions.shape)}")
-    return positions_of(positions, x, xp)
+    if is_length(positions):
+        raise TypeError(f"{name} must be an array, positions in the whole sequence, got {positions!r}")
+    _, t = as_positions(positions, name)
+    if tuple(t.shape) != (x.shape[-2],):
+        raise ValueError(f"{name} must have shape ({x.shape[-2]},), got {tuple(t.shape)}")
+    return of_library(name, t, x, xp)
 
 
 def ring_attention(

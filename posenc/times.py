@@ -93,8 +93,8 @@ def time_encoding(
 
     Raises:
         TypeError: dates, or times in float16 or bfloat16.
-        ValueError: NaN or infinity, or times so large that their dtype cannot hold them to shortest/8, as
-            float32 cannot hold the seconds since 1970.
+        ValueError: NaN or infinity, or times so large that their dtype, float64 for integers, cannot hold them
+            to shortest/8, as float32 cannot hold the seconds since 1970.
 
     >>> time_encoding([0.0, 0.25], 4, shortest=1.0, longest=10.0).round(4)
     array([[0.    , 1.    , 0.    , 1.    ],
@@ -130,7 +130,7 @@ def to_seconds(times: Any, *, since: Any = None) -> np.ndarray:
     """
     given = _dates("times", times)
     if given.dtype.kind == "M":
-        given = given - _dates("since", "1970-01-01" if since is None else since)
+        given = _since(given, _dates("since", "1970-01-01" if since is None else since))
     elif since is not None:
         raise TypeError(f"since must be left out for durations, got {since!r}")
     if np.isnat(given).any():
@@ -163,7 +163,8 @@ def nearest_index(seconds: Array, marks: Array, *, within: float | None = None) 
         Integer array of the shape of seconds. Of two marks at the same distance the earlier; of equal marks, any.
 
     Raises:
-        ValueError: marks that go back, or a time without a mark within reach.
+        ValueError: marks that go back, a time without a mark within reach, or times that their dtype cannot hold
+            to an eighth of the widest gap, or of within if that is more.
 
     >>> nearest_index([0.49, 2.1], [0.0, 0.5, 1.0, 1.5, 2.0])
     array([1, 4])
@@ -184,9 +185,10 @@ def nearest_index(seconds: Array, marks: Array, *, within: float | None = None) 
         raise ValueError(
             f"marks must not go back, got {float(m[at + 1]):g} after {float(m[at]):g} at index {at + 1}"
         )
-    if within is None:
-        within = float(xp.max(gaps)) if m.shape[0] > 1 else 0.0
-    within = number("within", within, at_least=0)
+    widest = float(xp.max(gaps)) if m.shape[0] > 1 else 0.0
+    within = widest if within is None else number("within", within, at_least=0)
+    for name, given in (("seconds", seconds), ("marks", marks)):
+        as_times(name, given, max(widest, within), "the widest gap between marks, or within")
     flat = xp.reshape(t, (-1,))
     after = xp.clip(xp.searchsorted(m, flat), 0, m.shape[0] - 1)
     before = xp.where(after > 0, after - 1, after)
@@ -277,8 +279,10 @@ def periodic_encoding(
 # --- Checks
 
 
-def as_times(name: str, times: Any, shortest: float | None = None) -> tuple[Namespace, Array]:
-    """The library of times and the times in float64; fine enough for waves of period `shortest`, if given."""
+def as_times(
+    name: str, times: Any, shortest: float = 0.0, meaning: str = "the shortest period"
+) -> tuple[Namespace, Array]:
+    """The library of times and the times in float64; fine enough for waves of period `shortest`, if above 0."""
     # Tuples of types: torch.compile cannot trace a union of them.
     listed = isinstance(times, (list, tuple))
     if is_length(times) or not (listed or is_array(times)):
@@ -289,15 +293,30 @@ def as_times(name: str, times: Any, shortest: float | None = None) -> tuple[Name
     if isinstance(times, (np.ndarray, np.generic)) and times.dtype.kind in "mM":
         raise TypeError(f"{name} must be numbers, got {times.dtype}: posenc.times.to_seconds(...) makes them")
     xp, t = as_numbers(name, times)
-    if shortest is None or not is_array(times) or not xp.isdtype(times.dtype, "real floating"):
+    if not shortest:
         return xp, t
-    most = shortest / 8 / float(xp.finfo(times.dtype).eps)
+    # Lists and integers become float64, and nanoseconds since 1970 do not fit it.
+    floats = is_array(times) and xp.isdtype(times.dtype, "real floating")
+    dtype = times.dtype if floats else xp.float64
+    most = shortest / 8 / float(xp.finfo(dtype).eps)
     wanted = (
-        f"within ±{most:.3g}, or {times.dtype} cannot hold them to an eighth of the shortest period, {shortest:g} "
-        "(use float64, or count from a later start)"
+        f"within ±{most:.3g}, or {dtype if floats else 'float64'} cannot hold them to an eighth of {meaning}, "
+        f"{shortest:g} (" + "use float64, or " * (dtype != xp.float64) + "count from a later start)"
     )
     check_values(name, t, lambda t: xp.abs(t) <= most, wanted, xp)
     return xp, t
+
+
+def _since(times: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """What has passed since a date, as a duration. NumPy goes round where the finer unit cannot hold it."""
+    if start.dtype.kind != "M" or start.ndim:
+        raise TypeError(f"since must be one date, got {start!r:.50}")
+    passed = times - start
+    counted = passed / np.timedelta64(1, "s")
+    roughly = times.astype("datetime64[s]") - start.astype("datetime64[s]")
+    if (abs(counted - roughly / np.timedelta64(1, "s")) > 2).any():
+        raise ValueError(f"times must be within 2^63 of their unit from since = {start}, got {passed.dtype}")
+    return np.asarray(passed)
 
 
 def _dates(name: str, values: Any) -> np.ndarray:

@@ -94,11 +94,6 @@ def _length(name: str, value: int) -> int:
     return integer(name, value, minimum=0)
 
 
-def autocast_is_on(kind: str) -> bool:
-    """Whether autocast acts on devices of this kind; there is none for "meta"."""
-    return torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind)
-
-
 def add(x: Tensor, codes: Tensor) -> Tensor:
     """x + codes in the wider of their dtypes, rounded once to the dtype of x."""
     return (x + codes).to(x.dtype)

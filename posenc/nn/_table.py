@@ -72,8 +72,3 @@ def check_has_numbers(name: str, given: Any) -> None:
     """ValueError for a meta tensor, such as one made where the model is made on meta."""
     if isinstance(given, Tensor) and given.is_meta:
         raise ValueError(f"{name} must hold numbers, got a tensor on the meta device: pass a NumPy array")
-
-
-def wide(x: Tensor) -> torch.dtype:
-    """The precision to compute in for x: float64 for float64, float32 for the rest."""
-    return torch.float64 if x.dtype == torch.float64 else torch.float32

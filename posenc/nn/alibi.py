@@ -11,10 +11,10 @@ from array_api_compat import torch as xp
 from torch import Tensor
 from torch.nn import functional
 
-from posenc._arrays import Array, is_array
+from posenc._arrays import Array, autocast_is_on, is_array
 from posenc._checks import integer
 from posenc.alibi import alibi_slopes, check_slopes, column_count, make_bias, widen
-from posenc.nn._inputs import autocast_is_on, check_floating, check_places
+from posenc.nn._inputs import check_floating, check_places
 from posenc.nn._table import FixedTable, check_has_numbers
 
 __all__ = ["AlibiAttention", "AlibiBias"]
@@ -238,7 +238,7 @@ def _as_autocast(x: Tensor) -> Tensor:
     """x as autocast would hand it to attention: the columns must be made for the dtype that it runs in."""
     if not isinstance(x, Tensor) or not x.is_floating_point() or x.dtype == torch.float64:
         return x
-    return x.to(torch.get_autocast_dtype(x.device.type)) if autocast_is_on(x.device.type) else x
+    return x.to(torch.get_autocast_dtype(x.device.type)) if autocast_is_on(x) else x
 
 
 def _check_mask(mask: Tensor, scores: tuple[int, ...]) -> None:

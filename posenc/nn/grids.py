@@ -10,13 +10,13 @@ import torch
 from array_api_compat import torch as xp
 from torch import Tensor, nn
 
-from posenc._arrays import Array
+from posenc._arrays import Array, wide_dtype
 from posenc._checks import as_numbers, check_base, integer
 from posenc.grids import Order, check_order, coordinate_encoding, grid_coordinates, grid_encoding
 from posenc.nn._inputs import add, check_embeddings, check_offset
-from posenc.nn._table import FixedTable, check_has_numbers, trainable_with, wide
+from posenc.nn._table import FixedTable, check_has_numbers, trainable_with
 from posenc.nn.rotary import RotaryEmbedding
-from posenc.rotary._turn import codes
+from posenc.rotary._turn import check_below_turn, codes
 from posenc.rotary.axes import axial_frequencies
 from posenc.rotary.layouts import Layout, check_layout
 
@@ -88,7 +88,7 @@ class GridEncoding(FixedTable):
         """
         check_embeddings(x, self.dim)
         if coordinates is not None:
-            _check_coordinates(coordinates, x, len(self.shape), offset)
+            _check_coordinates(coordinates, x, len(self.shape), offset, batched=x.ndim == 3)
             return self._add(x, self._compute(coordinates, x))
         first, seq = _part(offset, x.shape[-2], self.shape, self.class_tokens)
         if x.dtype == torch.float64:
@@ -101,7 +101,9 @@ class GridEncoding(FixedTable):
         return f"dim={self.dim}, shape={self.shape}, class_tokens={self.class_tokens}, order={self.order!r}"
 
     def _compute(self, t: Tensor, x: Tensor) -> Tensor:
-        result: Tensor = coordinate_encoding(t, self.dim, base=self.base, order=self.order, dtype=wide(x))
+        result: Tensor = coordinate_encoding(
+            t, self.dim, base=self.base, order=self.order, dtype=wide_dtype(xp, x)
+        )
         return result
 
     def _add(self, x: Tensor, codes: Tensor) -> Tensor:
@@ -137,7 +139,7 @@ class GridRotary(RotaryEmbedding):
     Source: Heo et al., Rotary Position Embedding for Vision Transformer (2024). https://arxiv.org/abs/2403.13298
     """
 
-    _fixed = ("dim", "shape", "class_tokens", "rotary_dim", "layout", "scale", "frequencies")
+    _fixed = ("dim", "shape", "class_tokens", "max_len", "rotary_dim", "layout", "scale", "frequencies")
 
     def __init__(
         self,
@@ -162,6 +164,7 @@ class GridRotary(RotaryEmbedding):
         self.dim = self.rotary_dim = integer("dim", dim, minimum=2)
         if omega.shape != (t.shape[1], dim / 2):
             raise ValueError(f"frequencies must have shape ({t.shape[1]}, {dim}/2), got {omega.shape}")
+        check_below_turn(omega, np)
         self.shape = tuple(int(n) for n in shape)
         self.class_tokens = integer("class_tokens", class_tokens, minimum=0)
         self.max_len = self.class_tokens + len(t)
@@ -183,11 +186,16 @@ class GridRotary(RotaryEmbedding):
         Args:
             q, k: as in `RotaryEmbedding`: the class tokens and the whole grid, unless one of the others is given.
             offset: number of the first token, class tokens counted, where q and k are a part.
-            coordinates: a place for each token instead, integer or real, shape (seq, axes) or (batch, seq, axes).
+            coordinates: a place for each token instead, integer or real, shape (seq, axes), or (batch, seq, axes) for
+                q of four axes.
         """
         if coordinates is not None:
             self._check(q, "q")
-            _check_coordinates(coordinates, q, len(self.shape), offset)
+            _check_coordinates(coordinates, q, len(self.shape), offset, batched=q.ndim == 4)
+            if coordinates.ndim == 3 and k.shape[:-3] != q.shape[:-3]:
+                raise ValueError(
+                    f"k must have the batch of q, {q.shape[0]}, where each has its coordinates, got {tuple(k.shape)}"
+                )
             return super().forward(q, k, positions=coordinates)
         self._check(q, "q")
         first, _ = _part(offset, q.shape[-2], self.shape, self.class_tokens)
@@ -201,7 +209,7 @@ class GridRotary(RotaryEmbedding):
         if positions is not None:
             t = as_numbers("coordinates", positions)[1]
             t = t[:, None] if t.ndim == 3 else t
-            return codes(t @ omega, wide(q), self.layout, self.scale, xp)
+            return codes(t @ omega, wide_dtype(xp, q), self.layout, self.scale, xp)
         if q.dtype != torch.float64:
             return super()._codes(q, k, offset, None)
         angles = torch.from_numpy(grid_coordinates(self.shape)).to(q.device).double() @ omega
@@ -227,11 +235,14 @@ def _part(offset: int | None, seq: int, shape: tuple[int, ...], class_tokens: in
     return offset, seq
 
 
-def _check_coordinates(coordinates: Tensor, x: Tensor, axes: int, offset: int | None) -> None:
+def _check_coordinates(
+    coordinates: Tensor, x: Tensor, axes: int, offset: int | None, *, batched: bool
+) -> None:
     if offset is not None:
         raise ValueError(f"offset must be left out when coordinates are given, got {offset}")
     if not isinstance(coordinates, Tensor):
         raise TypeError(f"coordinates must be a tensor, got {type(coordinates).__name__}")
-    one, many = (x.shape[-2], axes), (*x.shape[:1], x.shape[-2], axes)
-    if coordinates.shape != one and (coordinates.shape != many or x.ndim not in (3, 4)):
-        raise ValueError(f"coordinates must have shape {one} or {many}, got {tuple(coordinates.shape)}")
+    one, many = (x.shape[-2], axes), (x.shape[0], x.shape[-2], axes)
+    if coordinates.shape != one and not (batched and coordinates.shape == many):
+        also = f" or {many}" if batched else ""
+        raise ValueError(f"coordinates must have shape {one}{also}, got {tuple(coordinates.shape)}")

@@ -9,6 +9,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from posenc._arrays import Array
+from posenc._checks import number
 from posenc.nn._inputs import check_floating
 from posenc.parallel import State, ring_step
 
@@ -49,7 +50,10 @@ class RingAttention(nn.Module):
         group: dist.ProcessGroup | None = None,
     ) -> None:
         super().__init__()
-        self.causal, self.slopes, self.scale, self.group = causal, slopes, scale, group
+        if not isinstance(causal, bool):
+            raise TypeError(f"causal must be True or False, got {causal!r}")
+        self.scale = None if scale is None else number("scale", scale)
+        self.causal, self.slopes, self.group = causal, slopes, group
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor) -> Tensor:
         if not (dist.is_available() and dist.is_initialized()):

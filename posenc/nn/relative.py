@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
 from typing import get_args
 
 import torch
 from array_api_compat import torch as xp
 from torch import Tensor, nn
 
+from posenc._arrays import no_autocast
 from posenc._checks import integer, number
-from posenc.nn._inputs import autocast_is_on, check_floating, check_places
+from posenc.nn._inputs import check_floating, check_places
 from posenc.relative import KerpleKind, relative_bias, t5_bias, t5_bucket
 from posenc.relative.kernels import FIRE_WEIGHTS, kerple, log_distance, two_layers
 from posenc.relative.vectors import shaw_attention
@@ -305,8 +305,7 @@ class FireBias(nn.Module):
         given = (self.hidden.weight[:, 0], self.hidden.bias, self.head.weight, self.head.bias)
         weights = dict(zip(FIRE_WEIGHTS, given, strict=True))
         # autocast would make the product in a precision that cannot tell far positions apart.
-        kind = x.device.type
-        with torch.autocast(kind, enabled=False) if autocast_is_on(kind) else nullcontext():
+        with no_autocast(x):
             return two_layers(x, weights, xp)
 
 

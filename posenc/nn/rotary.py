@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import numpy as np
 import torch
 from array_api_compat import torch as xp
 from torch import Tensor
 
-from posenc._arrays import Array
+from posenc._arrays import Array, wide_dtype
 from posenc._checks import check_even_dim, check_finite, integer, number
 from posenc.nn._inputs import check_floating, check_offset, check_reach
-from posenc.nn._table import FixedTable, check_has_numbers, trainable_with, wide
+from posenc.nn._table import FixedTable, check_has_numbers, trainable_with
 from posenc.rotary._turn import check_frequencies, codes, turn_complex, turn_real
 from posenc.rotary.layouts import Layout, check_layout, check_rotary_dim, to_complex
 
@@ -62,7 +63,15 @@ class RotaryEmbedding(FixedTable):
     """
 
     frequencies: Tensor
-    _fixed = ("dim", "max_len", "rotary_dim", "layout", "scale", "frequencies", "num_heads")
+    _fixed: ClassVar[tuple[str, ...]] = (
+        "dim",
+        "max_len",
+        "rotary_dim",
+        "layout",
+        "scale",
+        "frequencies",
+        "num_heads",
+    )
 
     def __init__(
         self,
@@ -147,7 +156,7 @@ class RotaryEmbedding(FixedTable):
         """Cosines and sines of the tokens of q."""
         seq = q.shape[-2]
         if positions is not None:
-            return self._compute(_check_positions(positions, q, k, offset), wide(q))
+            return self._compute(_check_positions(positions, q, k, offset), wide_dtype(xp, q))
         check_offset(offset)
         check_reach(offset, seq, self.max_len)
         if q.dtype == torch.float64:

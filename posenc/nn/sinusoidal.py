@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 import torch
+from array_api_compat import torch as xp
 from torch import Tensor, nn
 
+from posenc._arrays import wide_dtype
 from posenc._checks import check_base, check_even_dim, integer
 from posenc.nn._inputs import add, check_embeddings, check_offset, check_positions, check_reach
-from posenc.nn._table import FixedTable, wide
+from posenc.nn._table import FixedTable
 from posenc.sinusoidal import sinusoidal_encoding, sinusoidal_frequencies
 
 __all__ = ["SinusoidalEncoding"]
@@ -77,7 +79,9 @@ class SinusoidalEncoding(FixedTable):
         seq = x.shape[-2]
         if positions is not None:
             check_positions(positions, x, offset)
-            return self._add(x, sinusoidal_encoding(positions, self.dim, base=self.base, dtype=wide(x)))
+            return self._add(
+                x, sinusoidal_encoding(positions, self.dim, base=self.base, dtype=wide_dtype(xp, x))
+            )
         check_offset(offset)
         check_reach(offset, seq, self.max_len)
         if x.dtype == torch.float64:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import torch
+from array_api_compat import torch as xp
 from torch import Tensor, nn
 
+from posenc._arrays import wide_dtype
 from posenc.nn._inputs import add, check_embeddings, check_positions
-from posenc.nn._table import wide
 from posenc.times import as_times, time_encoding, time_frequencies
 
 __all__ = ["TimeEncoding"]
@@ -75,7 +76,9 @@ class TimeEncoding(nn.Module):
         _, t = as_times("seconds", seconds, self.shortest)
         if self.log_scale is not None:
             t = t * self.log_scale.double().exp()
-        codes = time_encoding(t, self.dim, shortest=self.shortest, longest=self.longest, dtype=wide(x))
+        codes = time_encoding(
+            t, self.dim, shortest=self.shortest, longest=self.longest, dtype=wide_dtype(xp, x)
+        )
         return add(x, codes)
 
     def extra_repr(self) -> str:

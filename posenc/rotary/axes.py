@@ -109,7 +109,7 @@ def axial_frequencies(dim: int, axes: int | Sequence[int], *, base: float = 1000
     section 3.2. https://arxiv.org/abs/2403.13298
     """
     dim = check_even_dim(dim)
-    if isinstance(axes, Sequence | np.ndarray):
+    if isinstance(axes, Sequence) or (isinstance(axes, np.ndarray) and axes.ndim):
         widths = [check_even_dim(width, "each width of axes") for width in axes]
         if sum(widths) != dim:
             raise ValueError(f"axes must be widths that sum to dim = {dim}, got {widths}")
@@ -194,6 +194,8 @@ def mrope_frequencies(
     Qwen3-VL Technical Report (2025), https://arxiv.org/abs/2511.21631
     """
     omega = sinusoidal_frequencies(dim, base)
+    if not isinstance(sections, Sequence | np.ndarray) or isinstance(sections, str):
+        raise TypeError(f"sections must be a list of integers, such as (16, 24, 24), got {sections!r}")
     sizes = [integer("each of sections", size, minimum=0) for size in sections]
     if sum(sizes) != len(omega):
         raise ValueError(f"sections must sum to dim/2 = {len(omega)}, got {sizes}")

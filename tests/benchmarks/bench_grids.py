@@ -51,7 +51,7 @@ def rows() -> Iterator[Row]:
     ready = grid_encoding(SHAPE, DIM, dtype=torch.float32)
     yield Row("table, interleaved", "clone", 1.5, table("interleaved"), cloned(ready))
     yield Row("table, order of MAE", "clone", 1.5, table("mae"), cloned(ready))
-    yield Row("table, order of timm", "clone", 2.0, table("timm"), cloned(ready))
+    yield Row("table, order of timm", "clone", 1.5, table("timm"), cloned(ready))
     q, k = torch.randn(2, *QUERIES)
     axial = GridRotary(64, (64, 64))
     mixed = GridRotary(64, (64, 64), frequencies=mixed_frequencies(64, 0.5))

@@ -99,6 +99,14 @@ def test_low_precision_is_computed_in_float32() -> None:
     assert ((output.double() - exact).abs() <= exact.abs() * 2**-8 + 1e-6).all()
 
 
+def test_autocast_changes_nothing() -> None:
+    x = torch.from_numpy(random(16, 8)).float()
+    expected = dot_product_attention(x, x, x)
+    with torch.autocast("cpu", torch.bfloat16):
+        for got, wanted in zip(dot_product_attention(x, x, x), expected, strict=True):
+            assert torch.equal(got, wanted)
+
+
 def test_large_scores_do_not_overflow() -> None:
     x = np.eye(3) * 1e6
     _, weights = dot_product_attention(x, x, x)

@@ -192,6 +192,18 @@ def test_no_rule_can_choose_where_the_graph_is_its_own_mirror_image() -> None:
     np.testing.assert_allclose(forward, -forward[::-1])
 
 
+@pytest.mark.parametrize("link", [1e-3, 1e-9, 1e-14, 1e-17])
+def test_two_groups_are_told_apart_by_the_weakest_link(link: float) -> None:
+    groups = np.kron(np.eye(2), np.ones((4, 4)))
+    groups[0, 7] = groups[7, 0] = link
+    for normalized in (False, True):
+        vectors, values, degenerate = laplacian_eigenvectors(groups, 1, normalized=normalized)
+        expected = np.sign(vectors[0]) * np.repeat([1, -1], 4) / np.sqrt(8)
+        np.testing.assert_allclose(vectors[:, 0], expected, atol=1e-3)
+        assert values[0] == pytest.approx(link / (6 if normalized else 2), rel=1e-2, abs=1e-14)
+        assert not degenerate[0]
+
+
 def test_signs_of_the_solver_are_up_to_it_alone() -> None:
     solver, ruled = (laplacian_eigenvectors(path(7), 4, sign=rule).vectors for rule in ("solver", "largest"))
     np.testing.assert_allclose(abs(solver), abs(ruled), atol=1e-12)
@@ -351,6 +363,11 @@ def test_a_zero_is_no_edge_and_what_is_given_stays() -> None:
     np.testing.assert_array_equal(anchor_distances(given_graph, [0])[:, 0], [0, np.inf, 1])
 
 
+def test_edges_that_several_share_are_added_up_in_any_dtype() -> None:
+    shared = sparse.coo_array((np.full(3, 100, np.int8), ([0, 0, 1], [1, 1, 0])), shape=(2, 2))
+    np.testing.assert_array_equal(adjacency(shared).toarray(), [[0, 200], [100, 0]])
+
+
 @pytest.mark.parametrize("kind", ["anchors", "eigenvectors", "walks"])
 def test_memory_is_linear_above_a_million_edges(kind: str) -> None:
     rng = np.random.default_rng(0)
@@ -402,6 +419,10 @@ ONE_WAY = np.array([[0, 1.0, 0], [0, 0, 2], [0, 2, 0]])
         (lambda: anchor_distances(np.ones(3), [0]), ValueError, r"graph must have shape \(n, n\), got \(3,\)"),
         (lambda: random_walk_probabilities(np.ones((0, 0)), 1), ValueError, "graph must have at least 1 node"),
         (lambda: anchor_distances(P * 1j, [0]), TypeError, "graph must have real weights, got dtype complex128"),
+        (lambda: anchor_distances(torch.from_numpy(P) * 1j, [0]), TypeError, "got dtype torch.complex128"),
+        (lambda: anchor_distances(torch.from_numpy(P).to_sparse(), [0]), TypeError, "got a tensor of layout torch.sp"),
+        (lambda: anchor_distances(P, torch.tensor([True, False])), TypeError, "anchors must be row numbers, got"),
+        (lambda: random_walk_probabilities(P * 1e308, 2), ValueError, "whose sum is finite, got 6 of up to 1e.308"),
         (lambda: anchor_distances(P.astype(str), [0]), TypeError, "graph must have real weights, got dtype <U"),
         (lambda: anchor_distances(P * np.nan, [0]), ValueError, "graph must have finite weights, got nan"),
         (lambda: anchor_distances(sparse.csr_array(P) * np.inf, [0]), ValueError, "finite weights, got inf"),

@@ -223,6 +223,15 @@ def test_low_precision_is_rounded_once_and_gradients_pass() -> None:
     assert leaf.grad.sum() == pytest.approx(3 * (1 + 45))
 
 
+def test_a_table_is_resampled_alike_under_autocast_and_in_one_graph() -> None:
+    table = torch.from_numpy(normal(12, 3)).float()
+    expected = interpolate_grid(table, (3, 4), (5, 9))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert torch.equal(interpolate_grid(table, (3, 4), (5, 9)), expected)
+    compiled = torch.compile(interpolate_grid, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(table, (3, 4), (5, 9)), expected)
+
+
 def test_a_grid_of_one() -> None:
     table = normal(1, 4)
     np.testing.assert_allclose(
@@ -260,6 +269,7 @@ def test_frequencies_of_several_axes_can_be_trained() -> None:
 
 
 def test_axes_of_different_widths() -> None:
+    np.testing.assert_array_equal(axial_frequencies(8, np.array(2)), axial_frequencies(8, 2))  # type: ignore[arg-type]
     omega = axial_frequencies(128, (16, 56, 56))
     assert [(row != 0).sum() for row in omega] == [8, 28, 28]
     np.testing.assert_array_equal(omega[1, 8:36], posenc.sinusoidal_frequencies(56))
@@ -337,6 +347,9 @@ BAD: Any = None
         ),
         (lambda: interpolate_grid(TABLE, (3, 4), (2, 2), scale_offset=-1), ValueError, "scale_offset must be"),
         (lambda: interpolate_grid(TABLE.astype(int), (3, 4), (2, 2)), TypeError, "table must be floating"),
+        (lambda: jitter_coordinates(np.ones(()), np.random.default_rng(0)), ValueError, "coordinates must have shape"),
+        (lambda: mrope_frequencies(8, BAD), TypeError, "sections must be a list of integers, .* got None"),
+        (lambda: mrope_frequencies(8, "4"), TypeError, "sections must be a list of integers, .* got '4'"),  # type: ignore[arg-type]
         (lambda: jitter_coordinates(TABLE, BAD), TypeError, "rng must be a numpy.random.Generator, got NoneType"),
         (lambda: jitter_coordinates(TABLE, np.random.default_rng(0), jitter=0.5), ValueError, "jitter must be"),
         (lambda: generated_rotation(np.ones((2, 3, 3)), [[1, 2]]), ValueError, "generators must be skew-symmetric"),

@@ -146,6 +146,15 @@ def test_few_roundings_in_torch(dtype: torch.dtype) -> None:
     assert ((got.double() - whole).abs() <= slack * whole.abs().clamp(min=1)).all()
 
 
+def test_what_a_rank_has_stays_in_float32_under_autocast() -> None:
+    x, at = torch.from_numpy(random(4, 8)).float(), np.arange(4)
+    expected = ring_step(ring_step(None, x, x, x, at, at), x, x, x, at, at - 4)
+    with torch.autocast("cpu", torch.bfloat16):
+        got = ring_step(ring_step(None, x, x, x, at, at), x, x, x, at, at - 4)
+    for ours, wanted in zip(got, expected, strict=True):
+        assert torch.equal(ours, wanted)
+
+
 def test_counting_from_zero_on_each_rank_is_wrong() -> None:
     n, world = 16, 4
     q, k, v = random(3, n, 8)
@@ -202,6 +211,9 @@ def test_large_scores_neither_overflow_nor_vanish() -> None:
     np.testing.assert_array_equal(np.concatenate(outputs), x)
 
 
+X, AT = random(3, 4, 2), np.arange(4)
+
+
 def test_gradients_are_those_of_the_whole_sequence() -> None:
     q, k, v = (torch.from_numpy(x).requires_grad_() for x in random(3, 8, 4))
     places = [shard_positions(8, rank, 4, scheme="zigzag", like=q) for rank in range(4)]
@@ -214,6 +226,34 @@ def test_gradients_are_those_of_the_whole_sequence() -> None:
     whole, _ = dot_product_attention(q, k, v, mask=causal_mask(8, like=q))
     for ours, theirs in zip(got, torch.autograd.grad((whole * weights).sum(), (q, k, v)), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        ({"key_positions": range(4)}, TypeError, r"key_positions must be .* got range\(0, 4\)"),
+        ({"key_positions": 4}, TypeError, "key_positions must be an array, positions in the whole sequence, got 4"),
+        ({"key_positions": AT > 0}, TypeError, "key_positions must be integers, float32 or float64, got dtype bool"),
+        ({"query_positions": [0.0, 1.0, 2.0, np.nan]}, ValueError, "query_positions must be finite, got nan"),
+        ({"query": X[0, 0]}, ValueError, r"query must have shape \(\.\.\., length, width\), got \(2,\)"),
+        ({"slopes": np.ones(2)}, ValueError, r"slopes must be .* for each head of query \(3, 4, 2\), got 2"),
+        ({"query": X[0], "key": X[0], "value": X[0], "slopes": np.ones(3)}, ValueError, "slopes must be a number"),
+        ({"state": (X, X)}, ValueError, r"state must have shapes \(3, 4, 2\) and \(3, 4, 1\), .* got"),
+        ({"state": (X[:1], X[:1, :, :1])}, ValueError, "state must have shapes"),
+        ({"causal": None}, TypeError, "causal must be True or False, got None"),
+    ],
+)  # fmt: skip
+def test_bad_steps_are_named(change: dict[str, Any], error: type[Exception], message: str) -> None:
+    given = {"state": None, "query": X, "key": X, "value": X, "query_positions": AT, "key_positions": AT}
+    with pytest.raises(error, match=message):
+        ring_step(**{**given, **change})
+
+
+def test_positions_may_be_a_list() -> None:
+    for got, wanted in zip(
+        ring_step(None, X, X, X, [0, 1, 2, 3], AT), ring_step(None, X, X, X, AT, AT), strict=True
+    ):
+        np.testing.assert_array_equal(got, wanted)
 
 
 @pytest.mark.parametrize(

@@ -239,6 +239,8 @@ def test_irregular_samples_of_a_calendar_are_fitted_and_forecast() -> None:
 
 ODD: Any = [1.5]
 
+NANOSECONDS = 1_767_000_000_000_000_001  # since 1970, which float64 cannot hold
+
 CALLS: dict[str, Callable[[Any], Any]] = {
     "seconds": lambda t: time_encoding(t, 8, **LADDER),
     "times": lambda t: periodic_encoding(t, 24),
@@ -286,6 +288,17 @@ MORE: list[tuple[Callable[[], Any], type[Exception], str]] = [
      "seconds must have a mark within 0.0333333, got 6180 with marks from 0 to 6.96667: in another unit?"),
     (lambda: nearest_index([0.0], [0.0], within=-1), ValueError, "within must be finite and at least 0, got -1"),
     (lambda: nearest_index(torch.ones(1), array_api_strict.ones(1)), TypeError, "marks must be of NumPy or of the"),
+    (lambda: time_encoding(np.array([NANOSECONDS]), 8, shortest=10, longest=100), ValueError,
+     r"seconds must be within ±5.63e\+15, or float64 cannot hold them to an eighth of the shortest period, 10 \(count"),
+    (lambda: time_encoding([float(NANOSECONDS)], 8, shortest=10, longest=100), ValueError, "seconds must be within"),
+    (lambda: periodic_encoding(torch.tensor([NANOSECONDS]), 3), ValueError, "times must be within"),
+    (lambda: nearest_index(np.array([1.77e9], np.float32), 1.77e9 + np.arange(9)), ValueError,
+     "seconds must be within .* float32 cannot hold them to an eighth of the widest gap .* 1 .use float64"),
+    (lambda: nearest_index([NANOSECONDS], NANOSECONDS + 300 * np.arange(9)), ValueError, "seconds must be within"),
+    (lambda: to_seconds(np.array(["3000"], "datetime64[D]"), since=np.datetime64("2026-01-01", "ns")), ValueError,
+     r"times must be within 2\^63 of their unit from since = 2026-01-01T00:00:00.000000000, got timedelta64\[ns\]"),
+    (lambda: to_seconds(["2026-01-02"], since=np.timedelta64(1, "s")), TypeError, "since must be one date, got array"),
+    (lambda: to_seconds(["2026", "2027"], since=["2025", "2026"]), TypeError, "since must be one date, got array"),
     (lambda: to_seconds([1.5]), TypeError, r"times must be datetime64 or timedelta64 .* a number has no unit"),
     (lambda: to_seconds([np.datetime64("NaT")]), TypeError, "times must be datetime64"),
     (lambda: to_seconds(["2026-01-01", "NaT"]), ValueError, "times must not be missing, got NaT"),
@@ -359,6 +372,8 @@ def test_the_training_repeats_and_leaves_no_trace() -> None:
             "fps must leave pairs on both sides of 1 second in a clip of 4 s, got 0.5",
         ),
         ({"test_fps": [-1]}, ValueError, "each of test_fps must be finite and above 0, got -1"),
+        ({"test_fps": 5.0}, TypeError, "test_fps must be a list of rates, got 5.0"),
+        ({"test_fps": [5, 0.25]}, ValueError, "each of test_fps must leave pairs .* a clip of 4 s, got 0.25"),
         ({"clip": 1}, ValueError, "clip must be finite and above 1, got 1"),
         ({"unit": 0}, ValueError, "unit must be finite and above 0"),
         ({"dim": 8}, ValueError, r"x must have shape \(batch, seq, 16\)"),

@@ -140,6 +140,16 @@ BAD: Any = [[0, 1]] * 4
             lambda: GridRotary(8, (2, 2))(random(4, 8), random(4, 8), coordinates=torch.ones(4, 2).half()),
             TypeError, "coordinates must be integers, float32 or float64",
         ),
+        (  # heads or a batch: nothing tells, and codes for each sentence would spread over both
+            lambda: GridRotary(8, (2, 2))(random(4, 4, 8), random(4, 4, 8), coordinates=torch.ones(4, 4, 2)),
+            ValueError, r"coordinates must have shape \(4, 2\), got \(4, 4, 2\)",
+        ),
+        (
+            lambda: GridRotary(8, (2, 2))(random(3, 2, 4, 8), random(1, 2, 4, 8), coordinates=torch.ones(3, 4, 2)),
+            ValueError, r"k must have the batch of q, 3, .* got \(1, 2, 4, 8\)",
+        ),
+        (lambda: GridRotary(8, (2, 2), frequencies=np.full((2, 4), 7.0)), ValueError, "frequencies must be radians"),
+        (lambda: setattr(GridRotary(8, (2, 2)), "max_len", 2), AttributeError, "max_len belongs to the table"),
     ],
 )  # fmt: skip
 def test_errors_name_the_argument(call: Any, error: type[Exception], says: str) -> None:

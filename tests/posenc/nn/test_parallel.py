@@ -85,4 +85,8 @@ def test_a_ring_of_one_and_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
         ring(x, x, x, [0, 1, 2])
     with pytest.raises(TypeError, match=r"value must be a floating tensor, got torch\.int64"):
         ring(x, x, x.long(), positions)
+    with pytest.raises(TypeError, match="causal must be True or False, got None"):
+        RingAttention(causal=None)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="scale must be finite, got inf"):
+        RingAttention(scale=float("inf"))
     assert repr(RingAttention()) == "RingAttention(causal=True, slopes=None, scale=None)"
