@@ -103,17 +103,19 @@ def is_concrete(array: Array) -> bool:
 
 def autocast_is_on(array: Array) -> bool:
     """Whether torch.autocast acts where an array is; there is none for "meta"."""
-    if not is_tensor(array):
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(array, torch.Tensor):
         return False
-    torch, kind = sys.modules["torch"], array.device.type
+    kind = array.device.type
     return bool(torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind))
 
 
 def no_autocast(array: Array) -> AbstractContextManager[Any]:
     """What keeps the products within it in the dtype of their arrays, when torch.autocast is on."""
-    if not autocast_is_on(array):
+    torch = sys.modules.get("torch")
+    if torch is None or not autocast_is_on(array):
         return nullcontext()
-    context: AbstractContextManager[Any] = sys.modules["torch"].autocast(array.device.type, enabled=False)
+    context: AbstractContextManager[Any] = torch.autocast(array.device.type, enabled=False)
     return context
 
 
