@@ -6,6 +6,7 @@ run         runs one block                           outputs      holds what it 
 blocks      those of a book, from the cache (cache) or in a fresh interpreter; reach: what they depend on
 labs        notebooks as pages                      blocktests   blocks under pytest
 figures     drawings as inline SVG                  formulas     TeX as MathML, and its font
+numbers     what stands in a text or a drawing      take         blocks that a reader takes along
 setting     what becomes of the Markdown and the HTML of a page
 chinese     line breaks, emphasis, words            search       what a search finds first
 twins       the page in the other language          way          where a page stands in its book
