@@ -1,0 +1,23 @@
+"""The trainings that the book quotes, each with the chapter's name. Needs torch.
+
+`order`, `reordering`, `times` and `addition` take seconds on a CPU and give the same result every time.
+"""
+
+from posenc.experiments.addition import ProbeResult, TrainingSteps, probe_sum, train_steps
+from posenc.experiments.order import OrderResult, train_order_task
+from posenc.experiments.reordering import ReorderingResult, reordering_sentences, train_reordering
+from posenc.experiments.times import GapResult, train_gap_task
+
+__all__ = [
+    "GapResult",
+    "OrderResult",
+    "ProbeResult",
+    "ReorderingResult",
+    "TrainingSteps",
+    "probe_sum",
+    "reordering_sentences",
+    "train_gap_task",
+    "train_order_task",
+    "train_reordering",
+    "train_steps",
+]
