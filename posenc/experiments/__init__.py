@@ -1,9 +1,10 @@
 """The trainings that the book quotes, each with the chapter's name. Needs torch.
 
-`order`, `reordering`, `times` and `addition` take seconds on a CPU and give the same result every time.
+`order`, `reordering`, `times`, `addition` and `contextual` take seconds on a CPU and give the same result every time.
 """
 
 from posenc.experiments.addition import ProbeResult, TrainingSteps, probe_sum, train_steps
+from posenc.experiments.contextual import SentenceResult, train_sentence_task
 from posenc.experiments.order import OrderResult, train_order_task
 from posenc.experiments.reordering import ReorderingResult, reordering_sentences, train_reordering
 from posenc.experiments.times import GapResult, train_gap_task
@@ -13,11 +14,13 @@ __all__ = [
     "OrderResult",
     "ProbeResult",
     "ReorderingResult",
+    "SentenceResult",
     "TrainingSteps",
     "probe_sum",
     "reordering_sentences",
     "train_gap_task",
     "train_order_task",
     "train_reordering",
+    "train_sentence_task",
     "train_steps",
 ]
