@@ -52,7 +52,7 @@ def distance_steps(
     for (label, far), color, line, marker in zip(shown.items(), COLORS, LINES, MARKERS, strict=False):
         ax.plot(
             place, far, color=color, linestyle=line, marker=marker, markersize=4, drawstyle="steps-mid",
-            label=label,
+            clip_on=False, label=label,
         )  # fmt: skip
     ax.set_xticks(place, labels=names)
     ax.tick_params(axis="x", length=0)
