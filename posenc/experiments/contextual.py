@@ -18,7 +18,7 @@ from posenc.masks import causal_mask
 
 _TOKENS = (".", "?", "!", "a", "b", "c", "d", "e")  # three marks that end a sentence, five words
 _MARKS = 3
-_TEXTS = 512, 64  # to train on, to test on
+_TEXTS = 512, 32  # to train on, to test on
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def train_sentence_task(
     tests: Sequence[tuple[int, int]] = ((48, 8), (192, 8), (96, 16), (192, 32)),
     layers: int = 1,
     dim: int = 32,
-    steps: int = 200,
+    steps: int = 120,
     seed: int = 0,
 ) -> SentenceResult:
     """What one head learns of counting sentences, and keeps on longer texts and in longer sentences.
@@ -61,7 +61,7 @@ def train_sentence_task(
     stands says little; that it is the third one back says all.
 
     The model: token embedding, `layers` causal pre-norm Transformer layers with one head, three logits. Trained with
-    Adam (rate 0.01) in float64 on 512 texts, 32 at a time; tested on 64 fresh ones of each kind.
+    Adam (rate 0.01) in float64 on 512 texts, 16 at a time; tested on 32 fresh ones of each kind.
 
     Args:
         contextual: `posenc.nn.ContextualPositions` of width dim; each layer trains a copy of it. None: no bias.
@@ -83,7 +83,7 @@ def train_sentence_task(
         TypeError, ValueError: an argument of the wrong kind or out of range, or texts too short for an answer.
 
     >>> from posenc.nn import ContextualPositions
-    >>> result = train_sentence_task(ContextualPositions(32, max_position=8), steps=120)
+    >>> result = train_sentence_task(ContextualPositions(32, max_position=8))
     >>> result.accuracy[48, 8] > 0.99, result.accuracy[192, 8] > 0.99
     (True, True)
     """
@@ -107,7 +107,7 @@ def train_sentence_task(
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
         losses = []
         for _ in range(steps):
-            batch = torch.randint(len(texts), (32,))
+            batch = torch.randint(len(texts), (16,))
             logits = model(texts[batch]).flatten(0, 1)
             loss = nn.functional.cross_entropy(logits, labels[batch].flatten(), ignore_index=-1)
             optimizer.zero_grad()
@@ -191,11 +191,12 @@ class _SentenceModel(nn.Module):
         """(batch, n, n): the contextual ones that the first layer had in the last call."""
         first = self.blocks[0]
         assert isinstance(first, _Block)
-        return first.positions
+        assert first.last is not None
+        return None if first.contextual is None else first.contextual.positions(*first.last)
 
 
 class _Block(nn.Module):
-    """A causal layer with one head; `positions` are the contextual ones of the last call."""
+    """A causal layer with one head; `last` are queries and keys of the last call, as contextual positions get them."""
 
     contextual: Any
 
@@ -211,7 +212,7 @@ class _Block(nn.Module):
         self.query, self.key, self.value = (nn.Linear(dim, dim) for _ in range(3))
         self.feed_forward = feed_forward(dim)
         self.contextual, self.rotary, self.gate = contextual, rotary, gate
-        self.positions: Tensor | None = None
+        self.last: tuple[Tensor, Tensor] | None = None
 
     def forward(self, x: Tensor) -> Tensor:
         y = self.norm(x)
@@ -219,8 +220,8 @@ class _Block(nn.Module):
         bias = None
         if self.rotary is not None:
             query, key = (turned.squeeze(1) for turned in self.rotary(query.unsqueeze(1), key.unsqueeze(1)))
+        self.last = query.detach(), key.detach()
         if self.contextual is not None:
-            self.positions = self.contextual.positions(query, key)
             bias = self.contextual(query, key)
         if self.gate is not None:
             forgotten = forget_bias(self.gate(y)).squeeze(1)
