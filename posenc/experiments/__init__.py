@@ -1,10 +1,11 @@
 """The trainings that the book quotes, each with the chapter's name. Needs torch.
 
-`order`, `reordering`, `times` and `addition` take seconds on a CPU and give the same result every time;
-`extrapolation` is a sweep of many hundred trainings, and the file of what came of it.
+`order`, `reordering`, `times`, `addition` and `contextual` take seconds on a CPU and give the same result every
+time; `extrapolation` is a sweep of many hundred trainings, and the file of what came of it.
 """
 
 from posenc.experiments.addition import ProbeResult, TrainingSteps, probe_sum, train_steps
+from posenc.experiments.contextual import SentenceResult, train_sentence_task
 from posenc.experiments.extrapolation import Results, extrapolation_results, train_extrapolation
 from posenc.experiments.order import OrderResult, train_order_task
 from posenc.experiments.reordering import ReorderingResult, reordering_sentences, train_reordering
@@ -16,6 +17,7 @@ __all__ = [
     "ProbeResult",
     "ReorderingResult",
     "Results",
+    "SentenceResult",
     "TrainingSteps",
     "extrapolation_results",
     "probe_sum",
@@ -24,5 +26,6 @@ __all__ = [
     "train_gap_task",
     "train_order_task",
     "train_reordering",
+    "train_sentence_task",
     "train_steps",
 ]

@@ -8,6 +8,7 @@ font to `rcParams["font.family"]`.
 from posenc.plot.addition import read_back_curves, table_sum, training_panels, vector_sum
 from posenc.plot.alibi import alibi_maps, alibi_rows, alibi_weights, weight_curves
 from posenc.plot.attention import attention_map
+from posenc.plot.contextual import distance_steps
 from posenc.plot.graphs import graph_codes
 from posenc.plot.grids import axis_pairs, grid_maps
 from posenc.plot.learned import table_columns, table_lengths
@@ -52,6 +53,7 @@ __all__ = [
     "clock_hands",
     "code_distances",
     "distance_profiles",
+    "distance_steps",
     "energy_shares",
     "frequency_ratios",
     "graph_codes",

@@ -66,6 +66,7 @@ PICTURES: dict[str, dict[str, Any]] = {
     "clock_hands": {"positions": np.array([0.0, 1, 50]), "dim": 8, **BASE},
     "code_distances": {"dims": [4, 16], "n": 61, **BASE},
     "distance_profiles": {"codes": {"a": TABLE, "b": 2 * TABLE}, "position": 12},
+    "distance_steps": {"distances": CURVES, "tokens": list("abcd" * 10)},
     "energy_shares": {"shares": {"a": FALLING, "b": 1 - FALLING}, "positions": np.arange(1.0, 41)},
     "frequency_ratios": {
         "methods": {"a": linear_frequencies(64, 8), "b": ntk_frequencies(64, 8)},
