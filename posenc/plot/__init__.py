@@ -10,10 +10,10 @@ from posenc.plot.alibi import alibi_maps, alibi_rows, alibi_weights, weight_curv
 from posenc.plot.attention import attention_map
 from posenc.plot.extrapolation import (
     accuracy_by_length,
-    accuracy_by_position,
     cosine_sums,
     entropy_curves,
     needed_scores,
+    score_by_position,
     seen_angles,
     visit_shares,
 )
@@ -49,7 +49,6 @@ from posenc.plot.times import clip_axis, time_kernels
 
 __all__ = [
     "accuracy_by_length",
-    "accuracy_by_position",
     "alibi_maps",
     "alibi_rows",
     "alibi_weights",
@@ -90,6 +89,7 @@ __all__ = [
     "read_back_curves",
     "ring_schedule",
     "rotating_pairs",
+    "score_by_position",
     "score_curves",
     "score_decay",
     "seen_angles",

@@ -109,6 +109,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "other position": ("position u", "位置 u"),
     "pair": ("pair", "频率对"),
     "peak": ("peak", "峰值"),
+    "perplexity": ("perplexity", "困惑度"),
     "position": ("position t", "位置 t"),
     "position code": ("position code", "位置编码"),
     "query": ("query", "查询"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -39,10 +39,10 @@ from posenc.sinusoidal import sinusoidal_frequencies
 
 __all__ = [
     "accuracy_by_length",
-    "accuracy_by_position",
     "cosine_sums",
     "entropy_curves",
     "needed_scores",
+    "score_by_position",
     "seen_angles",
     "visit_shares",
 ]
@@ -298,11 +298,7 @@ def accuracy_by_length(
             ax.axhline(guess, color=GREY, linewidth=0.8)
         for label, runs in curves.items():
             k = looks.index(label)
-            if len(runs) > 1:
-                ax.fill_between(
-                    n, runs.min(axis=0), runs.max(axis=0), facecolor=to_rgba(GREY, 0.2), edgecolor=GREY,
-                    linewidth=0.5,
-                )  # fmt: skip
+            _spread(ax, n, runs)
             ax.plot(
                 n, runs.mean(axis=0), color=COLORS[k], linestyle=LINES[k], marker=MARKERS[k], markersize=3.5,
                 linewidth=1.3, label=label,
@@ -325,24 +321,24 @@ def accuracy_by_length(
     return figure
 
 
-def accuracy_by_position(
+def score_by_position(
     curves: Mapping[str, Array],
+    width: int = 1,
     *,
-    first: int = 0,
+    measure: Literal["accuracy", "perplexity"] = "accuracy",
     trained: int | None = None,
     chance: float | None = None,
-    window: int = 1,
     ax: Axes | None = None,
     lang: Lang = "en",
 ) -> Axes:
-    """Accuracy at each position of one long text.
+    """Accuracy or perplexity along one long text: curves of means, and the spread of seeds in grey.
 
     Args:
-        curves: label to accuracies (n,), between 0 and 1, one to six.
-        first: position of the first of them.
+        curves: label to scores (seeds, bins), one to six: of positions 0..width − 1, the next width, and so on.
+        width: positions in a bin, at least 1.
+        measure: what they are, accuracies between 0 and 1 or perplexities of at least 1.
         trained: length of training; positions up to it are shaded.
-        chance: accuracy of guessing, drawn as a line.
-        window: over how many positions each point is a mean; those next to each other share all but one.
+        chance: score of guessing, drawn as a line.
         ax: axes to draw into; a new figure if None.
         lang: language of the labels, "en" or "zh".
 
@@ -350,26 +346,30 @@ def accuracy_by_position(
         The axes.
 
     Raises:
-        TypeError, ValueError: accuracies that are not vectors between 0 and 1, or shorter than window.
+        TypeError, ValueError: scores of another shape or out of range, none or more than six, or another measure.
     """
     check_lang(lang, ax)
-    shown = as_labelled("curves", curves, ("n",), low=0, high=1)
-    start, width = integer("first", first, minimum=0), integer("window", window, minimum=1)
-    shortest = min(len(values) for values in shown.values())
-    if shortest < width:
-        raise ValueError(f"window must be at most {shortest}, the positions of curves, got {width}")
-    guess = None if chance is None else as_number("chance", chance, low=0, high=1)
+    if measure not in ("accuracy", "perplexity"):
+        raise ValueError(f'measure must be "accuracy" or "perplexity", got {measure!r}')
+    limits = {"low": 0.0, "high": 1.0} if measure == "accuracy" else {"low": 1.0}
+    shown = as_labelled("curves", curves, ("seeds", "bins"), **limits)
+    size = integer("width", width, minimum=1)
+    guess = None if chance is None else as_number("chance", chance, **limits)
     trained = _trained(trained)
     ax = given_or_new(ax, 3.0)
     if trained is not None:
         shade(ax, 0, trained, label=word("training length", lang))
     if guess is not None:
         ax.axhline(guess, color=GREY, linewidth=0.8)
-    for (label, values), color, line in zip(shown.items(), COLORS, LINES, strict=False):
-        means = np.convolve(values, np.ones(width) / width, "valid").clip(0, 1)
-        places = start + np.arange(len(means)) + (width - 1) / 2
-        ax.plot(places, means, color=color, linestyle=line, label=label)
-    ax.set(xlabel=word("position", lang), ylabel=word("accuracy", lang), ylim=(-0.03, 1.05))
+    for (label, runs), color, line, marker in zip(shown.items(), COLORS, LINES, MARKERS, strict=False):
+        places = size * np.arange(runs.shape[1]) + (size - 1) / 2
+        _spread(ax, places, runs)
+        ax.plot(
+            places, runs.mean(axis=0), color=color, linestyle=line, marker=marker, markersize=3.5, label=label
+        )
+    ax.set(xlabel=word("position", lang), ylabel=word(measure, lang))
+    if measure == "accuracy":
+        ax.set_ylim(-0.03, 1.05)
     legend_above(quiet(ax))
     return ax
 
@@ -394,6 +394,14 @@ def _length_axis(ax: Axes, n: np.ndarray, *, few: bool = False) -> None:
             ticks.append(float(x))
     ax.set_xticks(ticks, labels=[f"{tick:.0f}" for tick in ticks])
     ax.minorticks_off()
+
+
+def _spread(ax: Axes, x: np.ndarray, runs: np.ndarray) -> None:
+    """From the lowest to the highest of several runs."""
+    if len(runs) > 1:
+        ax.fill_between(
+            x, runs.min(axis=0), runs.max(axis=0), facecolor=to_rgba(GREY, 0.2), edgecolor=GREY, linewidth=0.5
+        )
 
 
 def _trained(trained: int | None) -> int | None:

@@ -73,17 +73,22 @@ def test_panels_share_looks_and_have_means_and_spreads() -> None:
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b"]
 
 
-def test_positions_are_the_middles_of_their_windows() -> None:
-    accuracies = np.array([1.0, 1, 0, 0, 1, 0])
-    line = plot.accuracy_by_position({"a": accuracies}, first=3, window=3).lines[0]
-    np.testing.assert_allclose(points(line), [[4, 2 / 3], [5, 1 / 3], [6, 1 / 3], [7, 1 / 3]])
+def test_bins_stand_at_their_middle() -> None:
+    runs = np.array([[1.0, 0.5, 0.25], [0.5, 0.5, 0.0]])
+    ax = plot.score_by_position({"a": runs}, 16)
+    np.testing.assert_allclose(points(ax.lines[0]), [[7.5, 0.75], [23.5, 0.5], [39.5, 0.125]])
+    assert ax.get_ylabel() == "accuracy"
+    ax = plot.score_by_position({"a": 3 + runs}, measure="perplexity", lang="zh")
+    assert ax.get_ylabel() == "困惑度"
+    assert points(ax.lines[0])[0].tolist() == [0, 3.75]
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: plot.entropy_curves({"a": [1.0, 2.0]}, [64, 4]), "lengths must ascend"),
-        (lambda: plot.accuracy_by_position({"a": np.ones(3)}, window=4), "window must be at most 3"),
+        (lambda: plot.score_by_position({"a": np.ones((1, 3))}, measure="loss"), "measure must be"),  # type: ignore[arg-type]
+        (lambda: plot.score_by_position({"a": np.full((1, 3), 1.5)}), "must be at least 0 and at most 1"),
         (lambda: plot.needed_scores({"a": np.zeros(2)}), r"biases\['a'\] must have shape \(n,\) with n >= 3"),
         (
             lambda: plot.accuracy_by_length({str(k): {str(k): np.ones((1, 1))} for k in range(6)}, [1]),

@@ -49,13 +49,6 @@ PICTURES: dict[str, dict[str, Any]] = {
         "trained": 32,
         "chance": 0.1,
     },
-    "accuracy_by_position": {
-        "curves": {"a": FALLING, "b": FALLING**2},
-        "trained": 16,
-        "first": 3,
-        "chance": 0.1,
-        "window": 4,
-    },
     "alibi_maps": {"slopes": np.array([0.5, 0.125]), "n": 5},
     "alibi_rows": {"scores": WAVE, "slopes": np.array([0, 0.5, 0.0625])},
     "alibi_weights": {"slopes": np.array([1 / 2, 1 / 8, 1 / 32, 1 / 128, 1 / 256]), "n": 100},
@@ -128,6 +121,13 @@ PICTURES: dict[str, dict[str, Any]] = {
     },
     "ring_schedule": {"n": 16, "world": 4},
     "rotating_pairs": {"places": np.array([[2.0, 5], [12, 15]]), "dim": 6, **BASE},
+    "score_by_position": {
+        "curves": {"a": RUNS, "b": RUNS**2},
+        "width": 16,
+        "measure": "accuracy",
+        "trained": 16,
+        "chance": 0.1,
+    },
     "score_curves": {"scores": {"a": TABLE[:3], "b": TABLE[3:6]}},
     "score_decay": {"dim": 16, "n": 30, "samples": 50, "seed": 0, **BASE},
     "seen_angles": {
