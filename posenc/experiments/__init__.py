@@ -1,9 +1,11 @@
 """The trainings that the book quotes, each with the chapter's name. Needs torch.
 
-`order`, `reordering`, `times` and `addition` take seconds on a CPU and give the same result every time.
+`order`, `reordering`, `times` and `addition` take seconds on a CPU and give the same result every time;
+`extrapolation` is a sweep of many hundred trainings, and the file of what came of it.
 """
 
 from posenc.experiments.addition import ProbeResult, TrainingSteps, probe_sum, train_steps
+from posenc.experiments.extrapolation import Results, extrapolation_results, train_extrapolation
 from posenc.experiments.order import OrderResult, train_order_task
 from posenc.experiments.reordering import ReorderingResult, reordering_sentences, train_reordering
 from posenc.experiments.times import GapResult, train_gap_task
@@ -13,9 +15,12 @@ __all__ = [
     "OrderResult",
     "ProbeResult",
     "ReorderingResult",
+    "Results",
     "TrainingSteps",
+    "extrapolation_results",
     "probe_sum",
     "reordering_sentences",
+    "train_extrapolation",
     "train_gap_task",
     "train_order_task",
     "train_reordering",
