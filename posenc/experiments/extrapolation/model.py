@@ -76,6 +76,7 @@ class Layer(nn.Module):
 
     def weights(self, x: Tensor) -> Tensor:
         query, key, value, added = self._prepared(x)
+        added = added.expand(*query.shape[:-1], key.shape[-2])
         return dot_product_attention(query, key, value, bias=added)[1]
 
     def _prepared(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

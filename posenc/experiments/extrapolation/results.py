@@ -119,10 +119,9 @@ def header(settings: Settings, floor: Iterable[float]) -> dict[str, Any]:
     }
 
 
-def code_digest() -> str:
-    """A digest of the settings and of all code that decides a number of the file; comments and docs do not."""
+def code_digest(root: Path = Path(posenc.__file__).parent.parent) -> str:
+    """A digest of the settings and of all code that decides a number of the file, not of its comments."""
     digest = hashlib.sha256(json.dumps(asdict(Settings()), sort_keys=True).encode())
-    root = Path(posenc.__file__).parent.parent
     for file in sorted(_reached(root, "posenc.experiments.extrapolation.runs")):
         digest.update(f"{file.relative_to(root).as_posix()}\n{_bare(file)}\n".encode())
     return digest.hexdigest()[:16]

@@ -183,12 +183,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--seeds", type=int, default=5, help="how many trainings of each (default: %(default)s)"
     )
+    parser.add_argument("--steps", type=int, help="at most so many steps of training; needs another --out")
     parser.add_argument("--workers", type=int, default=-1, help="processes (default: one a core)")
     parser.add_argument("--dask", metavar="ADDRESS", help="a Dask scheduler, whose workers do the runs")
-    given = parser.parse_args(arguments)
-    if (given.schemes or given.tasks) and given.out == parser.get_default("out"):
-        parser.error("--out must name another file where only some schemes or tasks are trained")
+    given = vars(parser.parse_args(arguments))
+    steps = given.pop("steps")
+    partly = given["schemes"] or given["tasks"] or steps
+    if partly and given["out"] == parser.get_default("out"):
+        parser.error("--out must name another file unless all is trained, with the steps of the book")
     try:
-        sweep(**vars(given))
+        settings = Settings() if steps is None else Settings(steps=integer("--steps", steps, minimum=1))
+        sweep(**given, settings=settings)
     except ValueError as error:
         parser.error(str(error))
