@@ -11,6 +11,7 @@ from posenc.plot.attention import attention_map
 from posenc.plot.extrapolation import (
     accuracy_by_length,
     cosine_sums,
+    distance_weights,
     entropy_curves,
     needed_scores,
     score_by_position,
@@ -63,6 +64,7 @@ __all__ = [
     "code_distances",
     "cosine_sums",
     "distance_profiles",
+    "distance_weights",
     "energy_shares",
     "entropy_curves",
     "frequency_ratios",

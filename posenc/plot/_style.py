@@ -71,6 +71,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "fitted on": ("fitted here", "拟合所用窗口"),
     "frames": ("frames", "视频帧"),
     "gain": ("gain", "增益"),
+    "head number": ("head {}", "头 {}"),
     "hide keys": ("hide keys", "遮住键"),
     "highest score": ("highest score", "最高分"),
     "in every layer": ("in every layer", "每层都做"),

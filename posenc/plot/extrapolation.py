@@ -15,7 +15,15 @@ from matplotlib.patches import Patch, Wedge
 from posenc._arrays import Array
 from posenc._checks import integer
 from posenc.extrapolation import first_negative, score_needed, turns, unseen_angles
-from posenc.plot._checks import as_integers, as_labelled, as_number, as_numbers, as_pairs, check_labelled
+from posenc.plot._checks import (
+    as_integers,
+    as_labelled,
+    as_number,
+    as_numbers,
+    as_pairs,
+    check_count,
+    check_labelled,
+)
 from posenc.plot._dials import dial
 from posenc.plot._style import (
     BLUE,
@@ -40,6 +48,7 @@ from posenc.sinusoidal import sinusoidal_frequencies
 __all__ = [
     "accuracy_by_length",
     "cosine_sums",
+    "distance_weights",
     "entropy_curves",
     "needed_scores",
     "score_by_position",
@@ -246,6 +255,43 @@ def needed_scores(
     plain_ticks(ax.xaxis)
     legend_above(quiet(ax))
     return ax
+
+
+def distance_weights(panels: Mapping[str, Array], *, trained: int | None = None, lang: Lang = "en") -> Figure:
+    """Attention weights of one query by the distance of the key, a panel for each query, a curve for each head.
+
+    Args:
+        panels: title to weights (heads, n) of the distances 0..n−1, between 0 and 1; one to four titles, one
+            to six heads.
+        trained: length of training; the distances within it are shaded where a panel has others.
+        lang: language of the labels, "en" or "zh".
+
+    Returns:
+        The figure.
+
+    Raises:
+        TypeError, ValueError: weights of another shape or range, or too few or too many of them.
+    """
+    check_lang(lang)
+    shown = as_labelled("panels", panels, ("heads", "n"), most=4, low=0, high=1 + 1e-3)
+    for title, weights in shown.items():
+        check_count(f"panels[{title!r}]", len(weights), len(COLORS))
+    trained = _trained(trained)
+    figure, axes = new_figure(0.7 + 1.25 * len(shown), rows=len(shown), sharey=True)
+    for ax, (title, weights) in zip(axes, shown.items(), strict=True):
+        if trained is not None and trained < weights.shape[1]:
+            shade(ax, 0, trained - 1)
+        for head, (row, color, line) in enumerate(zip(weights, COLORS, LINES, strict=False)):
+            label = word("head number", lang).format(head + 1)
+            ax.plot(row, color=color, linestyle=line, linewidth=1.3, label=label)
+        ax.set_title(title, fontsize=10, loc="left")
+        quiet(ax).set(ylim=(-0.04, 1.05), yticks=(0, 0.5, 1))
+    axes[-1].set_xlabel(word("key distance", lang))
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=3 if len(labels) > 4 else len(labels),
+        frameon=False, handlelength=2.2, columnspacing=1.2)  # fmt: skip
+    figure.supylabel(word("attention weight", lang), fontsize=10)
+    return figure
 
 
 # --- How much -----------------------------------------------------------------------------------------------

@@ -59,6 +59,15 @@ def test_the_mark_of_a_base_is_at_its_first_negative_sum() -> None:
     assert legend(ax) == ["base 10 000", "base 500 000"]
 
 
+def test_heads_are_curves_and_panels_are_as_long_as_their_query_has_keys() -> None:
+    rng = np.random.default_rng(0)
+    short, long = rng.dirichlet(np.ones(29), 4), rng.dirichlet(np.ones(251), 4)
+    figure = plot.distance_weights({"t = 28": short, "t = 250": long}, trained=32)
+    for ax, weights in zip(figure.axes, (short, long), strict=True):
+        assert curves(ax) == {f"head {head + 1}": row.tolist() for head, row in enumerate(weights)}
+    assert [len(ax.patches) for ax in figure.axes] == [0, 1]  # the shaded part, where there is another
+
+
 def test_panels_share_looks_and_have_means_and_spreads() -> None:
     runs = np.array([[1.0, 0.8], [0.9, 0.2], [1.0, 0.5]])
     figure = plot.accuracy_by_length({"x": {"a": runs, "b": runs / 2}, "y": {"b": runs[:1]}}, [32, 256])
