@@ -56,7 +56,7 @@ for n, right in zip(LENGTHS, run.scores):
 # %% [markdown]
 # It has learned the task, as far as 32 tokens can tell. At 40 it hardly fails, at 256 it guesses.
 #
-# **Try it.** Other seeds: `seed=1`. The length at which it is right half of the time is a matter of luck; that there is one is not.
+# **Try it.** Another seed: `seed=1`. How far it holds is a matter of luck, too.
 #
 # ## Where it looks {#look}
 #
@@ -89,10 +89,11 @@ show(run.model)
 
 # %% [markdown]
 # Figure: Mean weights of the four heads of the second layer by distance, for a query at 28 and one at 250.
-# Description: Two panels. Above, t = 28: all four curves are at 1 at distance 3 and at 0 elsewhere. Below, t = 250: at distance 3 one curve is at about 0.4, the others are near 0; small humps stand at distances far beyond 32.
+# Description: Two panels. Above, t = 28: all four curves are at 1 at distance 3 and at 0 elsewhere. Below, t = 250: one curve has a low peak at distance 3; the highest peaks stand far beyond 32, at 122, 179 and 242.
 #
-# Nothing went wrong near the query. The far keys took the weight: at distances that training never had, slow pairs stand at angles that training
-# never had, and their scores are what they happen to be.
+# Nothing went wrong near the query. Far keys took the weight, and not any far ones. Multiply $122 - 3$ by the two fastest frequencies, 1 and
+# 0.316: that is 18.9 and 6.0 turns. These pairs stand almost as they do three back, and the slow ones, which could tell, stand at angles that
+# training never had.
 #
 # **Try it.** `layer=0`. Which layer breaks first?
 #
