@@ -300,8 +300,7 @@ def row_visits(num_rows: int, length: int, *, max_start: int = 0) -> np.ndarray:
     >>> row_visits(8, 3, max_start=5).round(2)
     array([0.17, 0.33, 0.5 , 0.5 , 0.5 , 0.5 , 0.33, 0.17])
 
-    Source: Kiyono et al., SHAPE: Shifted Absolute Position Embedding for Transformers (2021), section 3, for the
-    random start. https://arxiv.org/abs/2109.05644
+    Source: Kiyono et al., SHAPE (2021), section 3, for the random start. https://arxiv.org/abs/2109.05644
     """
     rows = integer("num_rows", num_rows, minimum=1)
     length = integer("length", length, minimum=1)

@@ -135,9 +135,9 @@ for how in ["linear", "ntk", "dynamic", "yarn", "logn", "window", "dropped"]:
 # %%
 with torch.no_grad():
     for name in ["rotary", "rotary_logn", "rotary_yarn"]:
-        for layer, weights in enumerate(changed(name).attention(ids)):
-            keys = attention_entropy(weights).mean(dim=(0, 1))[[28, 250]].exp()
-            print(f"{name:11} layer {layer + 1}: {keys[0]:4.1f} and {keys[1]:4.1f} keys")
+        for layer, weights in enumerate(changed(name).attention(ids), start=1):
+            near, far = attention_entropy(weights).mean(dim=(0, 1))[[28, 250]].exp()
+            print(f"{name:11} layer {layer}: {near:4.1f} and {far:4.1f} keys")
 
 # %% [markdown]
 # The first layer spreads as keys become more, and log-n holds it back. The second stays on a few keys. They are the wrong ones.

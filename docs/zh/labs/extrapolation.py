@@ -85,8 +85,8 @@ def show(model):
 show(run.model)
 
 # %% [markdown]
-# Figure: 第二层四个头的平均权重，按距离画，查询在 28 和在 250。
-# Description: 两幅图。上图 t = 28：四条曲线在距离 3 处都是 1，别处是 0。下图 t = 250：一条曲线在距离 3 有个矮峰；最高的峰远在 32 之外，在 122、179、242。
+# 图：第二层四个头的平均权重，按距离画，查询在 28 和在 250。
+# 说明：两幅图。上图 t = 28：四条曲线在距离 3 处都是 1，别处是 0。下图 t = 250：一条曲线在距离 3 有个矮峰；最高的峰远在 32 之外，在 122、179、242。
 #
 # 查询近旁没有出错。是远处的键夺走了权重，而且不是随便哪个。把 $122 - 3$ 乘上最快的两个频率 1 和 0.316，就是 18.9 圈和 6.0 圈。这两对转得几乎和三位之前一样，而能分辨的那几对慢的，停在训练从没到过的角度上。
 #
@@ -126,9 +126,9 @@ for how in ["linear", "ntk", "dynamic", "yarn", "logn", "window", "dropped"]:
 # %%
 with torch.no_grad():
     for name in ["rotary", "rotary_logn", "rotary_yarn"]:
-        for layer, weights in enumerate(changed(name).attention(ids)):
-            keys = attention_entropy(weights).mean(dim=(0, 1))[[28, 250]].exp()
-            print(f"{name:11} layer {layer + 1}: {keys[0]:4.1f} and {keys[1]:4.1f} keys")
+        for layer, weights in enumerate(changed(name).attention(ids), start=1):
+            near, far = attention_entropy(weights).mean(dim=(0, 1))[[28, 250]].exp()
+            print(f"{name:11} layer {layer}: {near:4.1f} and {far:4.1f} keys")
 
 # %% [markdown]
 # 键一多，第一层就摊开，log-n 缩放拉住了它。第二层始终盯着少数几个键，只是盯错了。
