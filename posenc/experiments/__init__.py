@@ -1,9 +1,11 @@
 """The trainings that the book quotes, each with the chapter's name. Needs torch.
 
-`order`, `reordering`, `times` and `addition` take seconds on a CPU and give the same result every time.
+`order`, `reordering`, `times` and `addition` take seconds on a CPU and give the same result every time;
+`choosing` trains nothing, and compares all schemes.
 """
 
 from posenc.experiments.addition import ProbeResult, TrainingSteps, probe_sum, train_steps
+from posenc.experiments.choosing import compare_schemes, scheme_table
 from posenc.experiments.order import OrderResult, train_order_task
 from posenc.experiments.reordering import ReorderingResult, reordering_sentences, train_reordering
 from posenc.experiments.times import GapResult, train_gap_task
@@ -14,8 +16,10 @@ __all__ = [
     "ProbeResult",
     "ReorderingResult",
     "TrainingSteps",
+    "compare_schemes",
     "probe_sum",
     "reordering_sentences",
+    "scheme_table",
     "train_gap_task",
     "train_order_task",
     "train_reordering",
