@@ -1,11 +1,13 @@
 """The trainings that the book quotes, each with the chapter's name. Needs torch.
 
 `order`, `reordering`, `times` and `addition` take seconds on a CPU and give the same result every time;
-`choosing` trains nothing, and compares all schemes.
+`extrapolation` is a sweep of many hundred trainings, and the file of what came of it. `choosing` trains nothing:
+it puts the same questions to all schemes.
 """
 
 from posenc.experiments.addition import ProbeResult, TrainingSteps, probe_sum, train_steps
 from posenc.experiments.choosing import compare_schemes, scheme_table
+from posenc.experiments.extrapolation import Results, extrapolation_results, train_extrapolation
 from posenc.experiments.order import OrderResult, train_order_task
 from posenc.experiments.reordering import ReorderingResult, reordering_sentences, train_reordering
 from posenc.experiments.times import GapResult, train_gap_task
@@ -15,11 +17,14 @@ __all__ = [
     "OrderResult",
     "ProbeResult",
     "ReorderingResult",
+    "Results",
     "TrainingSteps",
     "compare_schemes",
+    "extrapolation_results",
     "probe_sum",
     "reordering_sentences",
     "scheme_table",
+    "train_extrapolation",
     "train_gap_task",
     "train_order_task",
     "train_reordering",

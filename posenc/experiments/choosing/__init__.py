@@ -8,7 +8,14 @@ No answer is written down: each is what comes of running the functions of the pa
 float64, or of counting what they do at a few lengths and following that to a long one.
 """
 
-from posenc.experiments.choosing.measure import FAR, LONG, Answers, compare_schemes, measure_scheme
+from posenc.experiments.choosing.measure import (
+    FAR,
+    LONG,
+    Answers,
+    compare_schemes,
+    held_lengths,
+    measure_scheme,
+)
 from posenc.experiments.choosing.schemes import SCHEMES, Scheme, Setting, Ways
 from posenc.experiments.choosing.table import scheme_table
 
@@ -21,6 +28,7 @@ __all__ = [
     "Setting",
     "Ways",
     "compare_schemes",
+    "held_lengths",
     "measure_scheme",
     "scheme_table",
 ]

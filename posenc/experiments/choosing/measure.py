@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,9 +19,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from posenc.attention import dot_product_attention
 from posenc.experiments._training import one_thread
 from posenc.experiments.choosing.schemes import COLUMNS, SCHEMES, Scheme, Setting, Ways, random
+from posenc.experiments.extrapolation import Results, extrapolation_results
 from posenc.masks import causal_mask
 
-__all__ = ["FAR", "LONG", "Answers", "compare_schemes", "measure_scheme"]
+__all__ = ["FAR", "LONG", "Answers", "compare_schemes", "held_lengths", "measure_scheme"]
 
 LONG = 131_072
 """The length at which memory and cost are compared: 128k tokens."""
@@ -73,12 +74,17 @@ def compare_schemes(
 
     Args:
         schemes: by name; `SCHEMES` if None.
-        held: the longest text that was mastered, for names of schemes, and of schemes with `_tuned` behind them.
+        held: as of `held_lengths`; if None, of the results of the chapter `extrapolation`, where they are there.
 
     >>> rotary = compare_schemes({"rotary": SCHEMES["rotary"]})[0]
     >>> rotary.shift, rotary.norm, rotary.parameters, rotary.fused
     (True, True, 0, True)
     """
+    if held is None:
+        try:
+            held = held_lengths(extrapolation_results())
+        except FileNotFoundError:
+            held = {}
     return [
         measure_scheme(scheme, held=held) for scheme in (SCHEMES if schemes is None else schemes).values()
     ]
@@ -87,7 +93,9 @@ def compare_schemes(
 def measure_scheme(scheme: Scheme, held: Mapping[str, int] | None = None) -> Answers:
     """The answers of one scheme.
 
-    Args: as in `compare_schemes`.
+    Args:
+        scheme: one of `SCHEMES`, or another.
+        held: as of `held_lengths`; nothing is known if None.
 
     >>> measure_scheme(SCHEMES["learned"]).defined
     2048
@@ -115,6 +123,32 @@ def measure_scheme(scheme: Scheme, held: Mapping[str, int] | None = None) -> Ans
             fused=not pairs and _is_the_same_fused(scheme, ways),
             change=None if graph else _changes(scheme, ways),
         )
+
+
+def held_lengths(
+    results: Results, tasks: Sequence[str] = ("back", "copy", "sort"), least: float = 0.9
+) -> dict[str, int]:
+    """The longest text, of those asked, up to which a model did what it had learned.
+
+    Args:
+        results: of the chapter `extrapolation`.
+        tasks: those that need positions.
+        least: accuracy, the mean of all seeds, that counts as done. What is not done at the trained length has
+            not been learned, and does not count.
+
+    Returns:
+        A length for each scheme that has learned a task: the least of its tasks.
+    """
+    found = {}
+    for scheme in results.schemes:
+        reached = []
+        for task in tasks:
+            done = results.scores(scheme, task).mean(axis=0) >= least
+            if done[0]:
+                reached.append(results.lengths[len(done) - 1 if done.all() else int(done.argmin()) - 1])
+        if reached:
+            found[scheme] = min(reached)
+    return found
 
 
 # --- One layer of attention, with a scheme in it

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -264,13 +264,13 @@ def _log_n(setting: Setting) -> Ways:
 
 
 def _window(setting: Setting) -> Ways:
-    """The trained length is what a query sees."""
+    """RoPE whose queries see half of the trained length."""
 
     def bias(m: int, places: Tensor, dtype: torch.dtype) -> Tensor:
-        outside = (places - places[-m:, None]).abs() >= setting.trained
+        outside = (places - places[-m:, None]).abs() >= setting.trained // 2
         return torch.zeros((), dtype=dtype).where(~outside, -math.inf)
 
-    return Ways(bias=bias)
+    return replace(_rotary(lambda setting, n: None)(setting), bias=bias)
 
 
 def _bumps(setting: Setting) -> Ways:
