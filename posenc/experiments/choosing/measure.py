@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -101,6 +102,11 @@ def measure_scheme(scheme: Scheme, held: Mapping[str, int] | None = None) -> Ans
     2048
     """
     held = {} if held is None else held
+    return replace(_measured(scheme), held=held.get(scheme.name), tuned=held.get(f"{scheme.name}_tuned"))
+
+
+@lru_cache(maxsize=2 * len(SCHEMES))
+def _measured(scheme: Scheme) -> Answers:
     graph = scheme.lies == "graph"
     with torch.no_grad(), one_thread():
         ways, real = scheme.make(SMALL), scheme.make(Setting())
@@ -117,8 +123,8 @@ def measure_scheme(scheme: Scheme, held: Mapping[str, int] | None = None) -> Ans
             memory=memory if counted else None,
             cost=cost if counted else None,
             defined=None if graph else _defined(scheme, real),
-            held=held.get(scheme.name),
-            tuned=held.get(f"{scheme.name}_tuned"),
+            held=None,
+            tuned=None,
             cached=_decodes(scheme, ways),
             fused=not pairs and _is_the_same_fused(scheme, ways),
             change=None if graph else _changes(scheme, ways),
@@ -401,7 +407,7 @@ def _growth(scheme: Scheme) -> tuple[float, float, bool]:
     return size(LONG) / keys_and_values, operations(LONG) / attention(LONG) - 1, size.grows
 
 
-_LENGTHS = (192, 256, 384, 512)
+_LENGTHS = (192, 256, 320, 448)  # so long that what grows with the square is the most
 _PLAIN = Scheme("none", "", lambda setting: Ways())
 
 
