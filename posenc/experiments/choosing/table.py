@@ -154,7 +154,7 @@ _WORDS = {
         "lies": "词元排成",
         "enters": "加在",
         "shift": "平移不变",
-        "norm": "长度不变",
+        "norm": "模长不变",
         "direction": "分得清左右",
         "parameters": "参数",
         "memory": "内存",
