@@ -58,7 +58,8 @@ def with_outputs(content: str) -> str:
 def _with_heads(match: re.Match[str]) -> str:
     """A table that a block printed: it scrolls in a box of its own, and its rows have heads."""
     rows = re.sub(r"<tr>\n<td>(.*?)</td>", r'<tr>\n<th scope="row">\1</th>', match[2])
-    rows = rows.replace("<th>", '<th scope="col">')
+    # With a class, or Material would put it into a box of its own.
+    rows = rows.replace("<th>", '<th scope="col">').replace("<table>", '<table class="answers">')
     name = escape(re.sub(r"<[^>]*>", "", match[4]))
     return f'{match[1]}<div role="region" tabindex="0" aria-label="{name}">{rows}</div>{match[3]}'
 

@@ -20,7 +20,7 @@ def scheme_table(answers: Iterable[Answers], *, lang: Literal["en", "zh"] = "en"
     >>> from posenc.experiments.choosing import SCHEMES, measure_scheme
     >>> table = scheme_table([measure_scheme(SCHEMES["t5"])])
     >>> print(table.splitlines()[2][:76])
-    | [T5](relative.md#t5){#row-t5} | line | score | yes | yes | yes | 384 | 1,024
+    | [T5](relative.md#t5){#row-t5} | yes | yes | yes | no | no | yes | any | –
     """
     if lang not in _WORDS:
         raise ValueError(f'lang must be "en" or "zh", got {lang!r}')
@@ -32,23 +32,24 @@ def scheme_table(answers: Iterable[Answers], *, lang: Literal["en", "zh"] = "en"
 
 def _cells(found: Answers, words: dict[str, str]) -> list[str]:
     scheme = found.scheme
-    return [
-        f"[{words[scheme.name]}]({scheme.section}){{#row-{scheme.name.replace('_', '-')}}}",
-        words[scheme.lies],
-        words[found.enters],
-        _yes(found.shift, words),
-        _yes(found.norm, words),
-        _yes(found.direction, words),
-        f"{found.parameters:,}",
-        _NONE if found.memory is None else _ratio(found.memory),
-        _NONE if found.cost is None else _percent(found.cost).replace("%", words["%"]),
-        words["any"] if found.defined == FAR else _count(found.defined),
-        _count(found.held),
-        _count(found.tuned),
-        _yes(found.cached, words),
-        _yes(found.fused, words),
-        _yes(found.change, words),
-    ]
+    cells = {
+        "scheme": f"[{words[scheme.name]}]({scheme.section}){{#row-{scheme.name.replace('_', '-')}}}",
+        "shift": _yes(found.shift, words),
+        "direction": _yes(found.direction, words),
+        "cached": _yes(found.cached, words),
+        "fused": _yes(found.fused, words),
+        "change": _yes(found.change, words),
+        "norm": _yes(found.norm, words),
+        "defined": words["any"] if found.defined == FAR else _count(found.defined),
+        "held": _count(found.held),
+        "tuned": _count(found.tuned),
+        "memory": _NONE if found.memory is None else _ratio(found.memory),
+        "cost": _NONE if found.cost is None else _percent(found.cost).replace("%", words["%"]),
+        "parameters": f"{found.parameters:,}",
+        "enters": words[found.enters],
+        "lies": words[scheme.lies],
+    }
+    return [cells[name] for name in _HEAD]
 
 
 _NONE = "–"
@@ -71,8 +72,8 @@ def _percent(share: float) -> str:
 
 
 _HEAD = (
-    *("scheme", "lies", "enters", "shift", "norm", "direction", "parameters", "memory", "cost"),
-    *("defined", "held", "tuned", "cached", "fused", "change"),
+    *("scheme", "shift", "direction", "cached", "fused", "change", "norm"),
+    *("defined", "held", "tuned", "memory", "cost", "parameters", "enters", "lies"),
 )
 
 _WORDS = {
