@@ -23,6 +23,7 @@ __all__ = [
     "FAR",
     "LONG",
     "SCHEMES",
+    "TASKS",
     "Answers",
     "Scheme",
     "Setting",

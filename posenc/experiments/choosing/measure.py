@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -23,7 +23,7 @@ from posenc.experiments.choosing.schemes import COLUMNS, SCHEMES, Scheme, Settin
 from posenc.experiments.extrapolation import Results, extrapolation_results
 from posenc.masks import causal_mask
 
-__all__ = ["FAR", "LONG", "Answers", "compare_schemes", "held_lengths", "measure_scheme"]
+__all__ = ["FAR", "LONG", "TASKS", "Answers", "compare_schemes", "held_lengths", "measure_scheme"]
 
 LONG = 131_072
 """The length at which memory and cost are compared: 128k tokens."""
@@ -56,10 +56,10 @@ class Answers:
     """Its operations by those of attention, at 128k tokens."""
     defined: int | None
     """Number of positions at which it gives finite numbers in float32, stretched likewise; `FAR`: no end."""
-    held: int | None
-    """The longest text at which small models trained with it kept what they had learned, of those tried."""
-    tuned: int | None
-    """The same after a short training at the longest."""
+    held: tuple[int, ...] | None
+    """For each of `TASKS` the longest text at which small models did it, 0 if not even at the trained length."""
+    tuned: tuple[int, ...] | None
+    """The same after a short training at the longest length."""
     cached: bool
     """Whether one token at a time, with a cache of keys and values, gives what the full pass gives."""
     fused: bool
@@ -69,29 +69,25 @@ class Answers:
 
 
 def compare_schemes(
-    schemes: Mapping[str, Scheme] | None = None, held: Mapping[str, int] | None = None
+    schemes: Mapping[str, Scheme] | None = None, held: Mapping[str, tuple[int, ...]] | None = None
 ) -> list[Answers]:
     """The answers of all schemes, in the order of the book.
 
     Args:
         schemes: by name; `SCHEMES` if None.
-        held: as of `held_lengths`; if None, of the results of the chapter `extrapolation`, where they are there.
+        held: as of `held_lengths`; if None, of the results of the chapter `extrapolation`.
 
     >>> rotary = compare_schemes({"rotary": SCHEMES["rotary"]})[0]
     >>> rotary.shift, rotary.norm, rotary.parameters, rotary.fused
     (True, True, 0, True)
     """
-    if held is None:
-        try:
-            held = held_lengths(extrapolation_results())
-        except FileNotFoundError:
-            held = {}
+    held = held_lengths(extrapolation_results()) if held is None else held
     return [
         measure_scheme(scheme, held=held) for scheme in (SCHEMES if schemes is None else schemes).values()
     ]
 
 
-def measure_scheme(scheme: Scheme, held: Mapping[str, int] | None = None) -> Answers:
+def measure_scheme(scheme: Scheme, held: Mapping[str, tuple[int, ...]] | None = None) -> Answers:
     """The answers of one scheme.
 
     Args:
@@ -131,29 +127,24 @@ def _measured(scheme: Scheme) -> Answers:
         )
 
 
-def held_lengths(
-    results: Results, tasks: Sequence[str] = ("back", "copy", "sort"), least: float = 0.9
-) -> dict[str, int]:
-    """The longest text, of those asked, up to which a model did what it had learned.
+TASKS = ("back", "copy", "sort")
+"""The tasks of the chapter `extrapolation` that need positions."""
+
+
+def held_lengths(results: Results, least: float = 0.9) -> dict[str, tuple[int, ...]]:
+    """The longest text, of those asked, up to which small models did each of `TASKS`.
 
     Args:
         results: of the chapter `extrapolation`.
-        tasks: those that need positions.
-        least: accuracy, the mean of all seeds, that counts as done. What is not done at the trained length has
-            not been learned, and does not count.
+        least: accuracy, the mean of all seeds, that counts as done.
 
     Returns:
-        A length for each scheme that has learned a task: the least of its tasks.
+        By the name of the scheme, a length for each task; 0 for what is not done at the trained length.
     """
     found = {}
     for scheme in results.schemes:
-        reached = []
-        for task in tasks:
-            done = results.scores(scheme, task).mean(axis=0) >= least
-            if done[0]:
-                reached.append(results.lengths[len(done) - 1 if done.all() else int(done.argmin()) - 1])
-        if reached:
-            found[scheme] = min(reached)
+        done = [results.scores(scheme, task).mean(axis=0) >= least for task in TASKS]
+        found[scheme] = tuple((0, *results.lengths)[int(row.cumprod().sum())] for row in done)
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from posenc.experiments.choosing.measure import FAR, Answers
+from posenc.experiments.choosing.measure import FAR, TASKS, Answers
 
 __all__ = ["scheme_table"]
 
@@ -41,8 +41,7 @@ def _cells(found: Answers, words: dict[str, str]) -> list[str]:
         "change": _yes(found.change, words),
         "norm": _yes(found.norm, words),
         "defined": words["any"] if found.defined == FAR else _count(found.defined),
-        "held": _count(found.held),
-        "tuned": _count(found.tuned),
+        **{task: _held(found, which) for which, task in enumerate(TASKS)},
         "memory": _NONE if found.memory is None else _ratio(found.memory),
         "cost": _NONE if found.cost is None else _percent(found.cost).replace("%", words["%"]),
         "parameters": f"{found.parameters:,}",
@@ -63,6 +62,13 @@ def _count(number: int | None) -> str:
     return _NONE if number is None else f"{number:,}"
 
 
+def _held(found: Answers, which: int) -> str:
+    if found.held is None:
+        return _NONE
+    tuned = "" if found.tuned is None else f" → {found.tuned[which]}"
+    return f"{found.held[which]}{tuned}"
+
+
 def _ratio(ratio: float) -> str:
     return f"{ratio:.1f}" if 0 < ratio < 10 else f"{ratio:,.0f}"
 
@@ -73,7 +79,7 @@ def _percent(share: float) -> str:
 
 _HEAD = (
     *("scheme", "shift", "direction", "cached", "fused", "change", "norm"),
-    *("defined", "held", "tuned", "memory", "cost", "parameters", "enters", "lies"),
+    *("defined", *TASKS, "memory", "cost", "parameters", "enters", "lies"),
 )
 
 _WORDS = {
@@ -89,8 +95,9 @@ _WORDS = {
         "memory": "Memory",
         "cost": "Cost",
         "defined": "Defined",
-        "held": "Held",
-        "tuned": "Tuned",
+        "back": "Back",
+        "copy": "Copy",
+        "sort": "Sort",
         "cached": "Cache",
         "fused": "Fused",
         "change": "Change",
@@ -161,8 +168,9 @@ _WORDS = {
         "memory": "内存",
         "cost": "计算",
         "defined": "定义到",
-        "held": "管用到",
-        "tuned": "微调后",
+        "back": "回看",
+        "copy": "复制",
+        "sort": "排序",
         "cached": "可缓存",
         "fused": "可融合",
         "change": "变长要改",

@@ -304,7 +304,7 @@ def test_two_dask_workers_give_the_same(alone: Path, tmp_path: Path) -> None:
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     """kill -9 in the middle loses what was under way, and nothing of what was finished."""
     out = tmp_path / "killed.json"
-    arguments = ["--schemes", "none", "alibi", "--tasks", "back", "--seeds", "3", "--steps", "60"]
+    arguments = ["--schemes", "none", "alibi", "--tasks", "back", "--seeds", "3", "--steps", "25"]
     command = [
         sys.executable,
         "-m",
@@ -335,7 +335,7 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
         schemes=["none", "alibi"],
         tasks=["back"],
         seeds=3,
-        settings=Settings(steps=60),
+        settings=Settings(steps=25),
         workers=1,
         progress=False,
     )
