@@ -126,6 +126,10 @@
     event.preventDefault();
   });
 
+  /* --- Tables of answers -----------------------------------------------------------------------------------
+     From disk a browser fetches no modules: there they stay as they are. */
+  if (!fromDisk && document.querySelector("figure.table")) import("./table.js");
+
   /* --- By keyboard and for screen readers -----------------------------------------------------------------
      Material opens its menu and its search by labels of hidden boxes, which no key reaches: they become buttons.
      What scrolls sideways can be reached, too. */

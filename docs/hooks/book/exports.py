@@ -73,6 +73,10 @@ def markdown(page: Page, language: str) -> str:
     lines = page.text.split("\n")
     for number in page.directives:
         lines[number - 1] = ""
+    for fence, table in page.shown_as_tables:
+        for number in (fence.line, fence.end):
+            lines[number - 1] = ""
+        lines[table.line - 1] = f"*{table.caption}*"
     for figure in page.figures:
         text = f"*{WORDS[language]['figure']}{figure.caption}*"
         lines[figure.line - 1] = f"{figure.indent}{text} {figure.description}".rstrip()

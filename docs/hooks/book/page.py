@@ -32,8 +32,8 @@ CHINESE = re.compile(r"[\u3001-\u303f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff
 
 _DIRECTIVE = re.compile(r"<!--[-\s]*pytest-codeblocks:(.*)-->")
 _MARK = re.compile(r"<!--[-\s]*(pytest\.mark\..*)-->")
-COMMENT = re.compile(r"<!--\s*(figure|description):\s*(.*?)\s*-->$")
-_COMMENT_START = re.compile(r"<!--\s*(figure|description)\b")
+COMMENT = re.compile(r"<!--\s*(figure|description|table):\s*(.*?)\s*-->$")
+_COMMENT_START = re.compile(r"<!--\s*(figure|description|table)\b")
 _FRONT_MATTER = re.compile(r"(?:# )?---[ \t]*\n(.*?\n)?(?:# )?(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
 _HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*(?:\{([^{}]*)\})?\s*#*\s*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)\s*$")
@@ -83,6 +83,14 @@ class Figure:
     description: str = ""
 
 
+@dataclass(frozen=True)
+class Table:
+    """A table comment: the output above it is a table in Markdown, and is shown as one."""
+
+    line: int
+    caption: str
+
+
 @dataclass
 class Part:
     """One fence of a unit, with the figure comment that follows it."""
@@ -105,6 +113,7 @@ class Unit:
     expected_after: int = 0  # index of the part that the expected output follows
     ignore_whitespace: bool = False
     marks: list[str] = field(default_factory=list)
+    table: Table | None = None
 
     @property
     def line(self) -> int:
@@ -171,6 +180,17 @@ class Page:
     @property
     def figures(self) -> list[Figure]:
         return [part.figure for unit in self.units for part in unit.parts if part.figure]
+
+    @property
+    def tables(self) -> list[Table]:
+        return [table for _, table in self.shown_as_tables]
+
+    @property
+    def shown_as_tables(self) -> list[tuple[Fence, Table]]:
+        """Outputs that are tables."""
+        return [
+            (unit.expected_fence, unit.table) for unit in self.units if unit.expected_fence and unit.table
+        ]
 
     @property
     def length(self) -> int:
@@ -271,8 +291,8 @@ class _Scanner:
             else:
                 if re.match(r"<!--.*pytest", stripped):
                     self.fault(f"this comment says nothing to pytest-codeblocks: {stripped}")
-                if _COMMENT_START.match(stripped):
-                    self.fault("a figure or description comment stands on one line: <!-- figure: caption -->")
+                if comment := _COMMENT_START.match(stripped):
+                    self.fault(f"a {comment[1]} comment stands on one line: <!-- {comment[1]}: text -->")
                 self.prose()
         if self.continued:
             self.fault("cont is followed by no fence")
@@ -370,6 +390,9 @@ class _Scanner:
                 self.figure.figure = Figure(figure.line, figure.indent, figure.caption, text)
             self.figure = None
             return
+        if kind == "table":
+            self.table(text)
+            return
         if self.adjacent is None:
             self.fault("a figure comment directly follows its block, or the output of its block")
             return
@@ -381,6 +404,18 @@ class _Scanner:
             self.fault("a block draws one figure: this is its second figure comment")
         part.figure = Figure(self.at, indent, text)
         self.figure = part
+
+    def table(self, caption: str) -> None:
+        unit = self.adjacent[0] if self.adjacent else None
+        rows = (unit.expected or "").splitlines() if unit else []
+        if unit is None or not rows:
+            self.fault("a table comment directly follows the output of its block")
+        elif not all(row.startswith("| ") and row.endswith(" |") for row in rows):
+            self.fault("an output is shown as a table if each of its lines is `| a cell | another |`")
+        elif not caption:
+            self.fault("a table has a caption: <!-- table: caption -->")
+        else:
+            unit.table = Table(self.at, caption)
 
 
 def _read_fences(page: Page) -> None:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 _TOKEN = "POSENCFIGURE{}END"
 _DRAWING = re.compile(r'(<figure class="plot">)(<svg .*?</svg>)', re.DOTALL)
 _OUTPUT = re.compile(r'<div class="[\w -]*\boutput no-copy highlight">(.*?</pre>)</div>', re.DOTALL)
+_TABLE = re.compile(
+    r'(<figure class="table">\n)(<table>.*?</table>)(\s*<figcaption>(.*?)</figcaption>)', re.DOTALL
+)
 # Tokens that need no colour: plain names, blanks, punctuation, operators. They are most of all tokens.
 _PLAIN = re.compile(r'<span class="[nopw]">([^<]*)</span>')
 _VERBATIM = re.compile(r"(<pre\b.*?</pre>|<script\b.*?</script>|<svg\b.*?</svg>)", re.DOTALL)
@@ -29,7 +32,11 @@ def marked(markdown: str) -> str:
     for number in parsed.directives:
         lines[number - 1] = ""
     for unit in parsed.units:
-        if fence := unit.expected_fence:
+        if (fence := unit.expected_fence) and unit.table:
+            caption = f'<figcaption markdown="span">{escape(unit.table.caption)}</figcaption>'
+            lines[fence.line - 1] = '<figure class="table" markdown="1">\n'
+            lines[fence.end - 1] = f"\n{caption}\n</figure>"
+        elif fence:
             indent = lines[fence.line - 1][: fence.indent]
             lines[fence.line - 1] = f"{indent}{'`' * fence.ticks} {{ .text .output .no-copy }}"
         for fence in (part.fence for part in unit.parts[1:]):  # book.js copies it with what it continues
@@ -43,8 +50,18 @@ def marked(markdown: str) -> str:
 
 def with_outputs(content: str) -> str:
     """The page with its outputs in boxes of their own, and without spans and table heads that say nothing."""
+    content = _TABLE.sub(_with_heads, content)
     content = _OUTPUT.sub(r'<div class="output no-copy"><div class="highlight">\1</div></div>', content)
     return _PLAIN.sub(r"\1", content).replace("<th></th>", "<td></td>")
+
+
+def _with_heads(match: re.Match[str]) -> str:
+    """A table that a block printed: it scrolls in a box of its own, and its rows have heads."""
+    rows = re.sub(r"<tr>\n<td>(.*?)</td>", r'<tr>\n<th scope="row">\1</th>', match[2])
+    # With a class, or Material would put it into a box of its own.
+    rows = rows.replace("<th>", '<th scope="col">').replace("<table>", '<table class="answers">')
+    name = escape(re.sub(r"<[^>]*>", "", match[4]))
+    return f'{match[1]}<div role="region" tabindex="0" aria-label="{name}">{rows}</div>{match[3]}'
 
 
 def with_figures(content: str, book: Book, name: str) -> str:

@@ -148,12 +148,14 @@ def form(page: Page, language: str) -> list[Fault]:
 def captions(page: Page, language: str) -> list[Fault]:
     """Captions and descriptions are in the language of the page, and plain text."""
     found = []
+    texts = [(table.line, "caption", table.caption) for table in page.tables]
     for figure in page.figures:
-        for what, text in (("caption", figure.caption), ("description", figure.description)):
-            if text and bool(CHINESE.search(text)) != (language == "zh"):
-                found.append(Fault(figure.line, f"the {what} is not in the language of the page: {text}"))
-            if re.search(r"[$\\`]|</?\w", text):
-                found.append(Fault(figure.line, f"a {what} is plain text, without TeX or markup: {text}"))
+        texts += [(figure.line, "caption", figure.caption), (figure.line, "description", figure.description)]
+    for line, what, text in texts:
+        if text and bool(CHINESE.search(text)) != (language == "zh"):
+            found.append(Fault(line, f"the {what} is not in the language of the page: {text}"))
+        if re.search(r"[$\\`]|</?\w", text):
+            found.append(Fault(line, f"a {what} is plain text, without TeX or markup: {text}"))
     return found
 
 
@@ -333,6 +335,8 @@ def same_code(english: Page, chinese: Page) -> list[Fault]:
 
 def _same_unit(english: Unit, chinese: Unit) -> list[Fault]:
     found = []
+    if (english.table is None) != (chinese.table is None):
+        found.append(Fault(chinese.line, "only one of the two languages shows this output as a table"))
     for ours, theirs in zip(english.parts, chinese.parts, strict=True):
         found += _same_figure(ours, theirs)
     if chinese.info == "python":

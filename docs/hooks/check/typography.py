@@ -182,6 +182,8 @@ def of_markdown(source: str, path: str) -> Iterator[Text]:
     for figure in page.figures:
         yield Text(path, figure.line, figure.caption, "caption")
         yield Text(path, figure.line + 1, figure.description, "caption")
+    for table in page.tables:
+        yield Text(path, table.line, table.caption, "caption")
     for fence in page.fences:
         body = lines[fence.line : fence.end - 1]  # the fence's own code has lost its blank lines, if indented
         lines[fence.line - 1 : fence.end] = [""] * (len(body) + 2)
