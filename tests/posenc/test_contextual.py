@@ -134,9 +134,9 @@ def test_columns_in_a_fused_kernel_and_gradients_of_the_gates(dtype: torch.dtype
     def output(columns: bool) -> torch.Tensor:
         if columns:
             wide = add_alibi_columns(q, k, 1.0, forget_positions(log_gates), center=5.0, width=16)
-            return torch.nn.functional.scaled_dot_product_attention(
-                *(x[None] for x in (*wide, v)), is_causal=True, scale=8**-0.5
-            )[0]
+            q_wide, k_wide = (x[None] for x in wide)
+            attention = torch.nn.functional.scaled_dot_product_attention
+            return attention(q_wide, k_wide, v[None], is_causal=True, scale=8**-0.5)[0]
         exact = [x.double() for x in (q, k, v)]
         return dot_product_attention(exact[0], exact[1], exact[2], bias=forget_bias(log_gates))[0]
 
