@@ -74,7 +74,9 @@ def _ratio(ratio: float) -> str:
 
 
 def _percent(share: float) -> str:
-    return "< 0.01%" if 0 < share < 1e-4 else f"{100 * share:.2g}%"
+    if 0 < share < 1e-4:
+        return "< 0.01%"
+    return f"{100 * share:.{'2g' if share < 1 else '0f'}}%"
 
 
 _HEAD = (
