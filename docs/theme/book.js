@@ -140,7 +140,8 @@
     label.replaceWith(button);
   }
   const reachable = new ResizeObserver((entries) => {
-    const boxes = entries.map(({ target }) => [target, target.scrollWidth > target.clientWidth]); // all looks first
+    const scrolling = (box) => box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight + 1;
+    const boxes = entries.map(({ target }) => [target, !target.ariaHidden && scrolling(target)]); // all looks first
     for (const [box, scrolls] of boxes) {
       if (scrolls) box.tabIndex = 0;
       else box.removeAttribute("tabindex");
