@@ -40,8 +40,8 @@ _settled: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {}  # each wit
 class _Printed(io.TextIOBase):
     """What is printed, said in pieces: not more often than it can be read, and not more of it."""
 
-    def __init__(self, say: Callable[[str], Any], silent: bool) -> None:
-        self.say, self.silent = say, silent
+    def __init__(self, say: Callable[[str], Any]) -> None:
+        self.say, self.silent = say, False
         self.waiting: list[str] = []
         self.length, self.said_at = 0, 0.0
 
@@ -126,34 +126,32 @@ def run(job: str, say: Callable[[str], Any] = print, show: Callable[[str], Any] 
     characters were printed beyond those that were said, and where a block failed `text`, `name` and `line`.
     """
     wanted = json.loads(job)
-    blocks = wanted["blocks"]
+    blocks, language = wanted["blocks"], wanted.get("lang", "en")
+    for block in blocks:
+        code, name = block["code"], block["name"]
+        linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
     names: dict[str, Any] = {"__name__": "__main__"}
     answer: dict[str, Any] = {}
     flags = 0
     if not _settled:
         settle()
     with _isolated():
-        for number, block in enumerate(blocks):
-            last = number == len(blocks) - 1
-            printed = _Printed(say, silent=not last)
-            try:
+        printed = _Printed(say)
+        try:
+            for block in blocks:
+                printed.silent = block is not blocks[-1]
                 with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-                    code, name = block["code"], block["name"]
-                    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
-                    program = compile(code, name, "exec", flags, dont_inherit=True)
+                    program = compile(block["code"], block["name"], "exec", flags, dont_inherit=True)
                     flags |= program.co_flags & _FUTURE
                     exec(program, names)
-                printed.flush()
-                _draw(show if last else None, wanted.get("lang", "en"))
-            except BaseException as error:
-                _restore()
-                printed.flush()
-                answer = _failure(error, {each["name"] for each in blocks}, block["name"])
-            answer["cut"] = max(0, printed.length - MOST)
-            if "text" in answer:
-                break
+                    printed.flush()
+                    _draw(None if printed.silent else show, language)
+        except BaseException as error:
+            _restore()
+            printed.flush()
+            answer = _failure(error, {each["name"] for each in blocks}, block["name"])
         names.clear()
-    return json.dumps(answer)
+    return json.dumps(answer | {"cut": max(0, printed.length - MOST)})
 
 
 def _failure(error: BaseException, names: set[str], name: str) -> dict[str, Any]:
