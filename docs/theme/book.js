@@ -25,6 +25,22 @@
     else send.apply(this, body);
   };
 
+  /* So is the worker that looks things up in it. */
+  if (!fromDisk) {
+    const { Worker } = window;
+    window.Worker = function (url, options) {
+      if (!/\/workers\/search\.[^/]*$/.test(url)) return new Worker(url, options);
+      const search = new EventTarget();
+      const started = nearSearch.then(() => {
+        const worker = new Worker(url, options);
+        worker.onmessage = ({ data }) => search.dispatchEvent(new MessageEvent("message", { data }));
+        return worker;
+      });
+      search.postMessage = (data) => started.then((worker) => worker.postMessage(data));
+      return search;
+    };
+  }
+
   /* Material listens to keys only: text that is pasted, dictated or filled in would find nothing. */
   addEventListener("input", (event) => {
     if (event.target.matches?.(".md-search__input")) event.target.dispatchEvent(new KeyboardEvent("keyup"));

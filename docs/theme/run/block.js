@@ -2,6 +2,11 @@
 import { blocks, chinese, kept, loaded, megabytes, name } from "./run.js";
 import { runBlock } from "./python.js";
 
+await new Promise((loaded) => {
+  const href = new URL("block.css", import.meta.url);
+  document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href, onload: loaded, onerror: loaded }));
+});
+
 const kB = (count) => (count < 1e6 ? `${Math.ceil(count / 1000)} kB` : megabytes(count));
 const took = (ms) => {
   const [number, unit] = ms < 1000 ? [Math.round(ms), chinese ? "毫秒" : "ms"] : [(ms / 1000).toFixed(1), chinese ? "秒" : "s"];

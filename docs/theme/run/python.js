@@ -37,7 +37,7 @@ export function runBlock(code, options = {}) {
     if (job.signal?.aborted) return end(job, { stopped: true });
     job.signal?.addEventListener("abort", () => stop(job));
     waiting.push(job);
-    job.on("waiting");
+    if (current) job.on("waiting");
     next();
   });
 }

@@ -8,8 +8,8 @@ if (!document.querySelector(".md-code__nav")) await new Promise((there) => addEv
 export const chinese = document.documentElement.lang.startsWith("zh");
 export const config = JSON.parse(document.querySelector("#run-config").textContent);
 const words = chinese
-  ? { run: "运行", edit: "修改", reset: "还原", once: "首次要加载", torch: "需要 PyTorch" }
-  : { run: "Run", edit: "Change", reset: "Reset", once: "loads once:", torch: "needs PyTorch" };
+  ? { run: "运行", edit: "修改", reset: "还原", once: "首次要加载", needs: "需要" }
+  : { run: "Run", edit: "Change", reset: "Reset", once: "loads once:", needs: "needs" };
 
 export const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 
@@ -60,8 +60,9 @@ export function name(block) {
 }
 
 for (const box of document.querySelectorAll(".highlight[data-needs]")) {
-  const said = Object.assign(document.createElement("span"), { className: "run-needs", textContent: words.torch });
-  box.querySelector("nav").prepend(said);
+  const library = { torch: "PyTorch", scipy: "SciPy" }[box.dataset.needs];
+  const textContent = `${words.needs} ${library}`;
+  box.querySelector("nav").prepend(Object.assign(document.createElement("span"), { className: "run-needs", textContent }));
 }
 for (const box of document.querySelectorAll(".highlight[data-run]")) {
   const code = box.querySelector("pre > code");
