@@ -11,7 +11,6 @@ import __future__
 import contextlib
 import html
 import io
-import itertools
 import json
 import linecache
 import os
@@ -34,15 +33,15 @@ EVERY = 0.05  # seconds between two messages
 NO_WORDS = {"en": "The figure has no labels.", "zh": "图中没有文字。"}
 _FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
-_settled: dict[str, tuple[Any, dict[str, Any] | None]] = {}
-_numbers = itertools.count(1)  # of the figures of a page, whose ids differ
+_modules = sys.modules
+_settled: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {}  # each with its names, now and then
 
 
 class _Printed(io.TextIOBase):
     """What is printed, said in pieces: not more often than it can be read, and not more of it."""
 
-    def __init__(self, say: Callable[[str], Any], silent: bool) -> None:
-        self.say, self.silent = say, silent
+    def __init__(self, say: Callable[[str], Any]) -> None:
+        self.say, self.silent = say, False
         self.waiting: list[str] = []
         self.length, self.said_at = 0, 0.0
 
@@ -66,32 +65,30 @@ class _Printed(io.TextIOBase):
 
 def settle() -> None:
     """From here on every run finds the modules as they are now."""
-    for name, module in sys.modules.items():
-        _settled[name] = (
-            module,
-            dict(vars(module)) if isinstance(module, ModuleType) else None,
-        )  # or the browser
+    for name, module in _modules.items():
+        names = vars(module) if isinstance(module, ModuleType) else {}  # or it is the browser's
+        _settled[name] = module, names, dict(names)
 
 
 def _restore() -> None:
-    """Every module as it was when it settled, and none that was not there: `np.pi = 3` ends with its run."""
-    for name in [name for name in sys.modules if name not in _settled]:
-        del sys.modules[name]
-    for name, (module, kept) in _settled.items():
-        sys.modules[name] = module
-        if kept is None:
-            continue
-        names = vars(module)
-        if len(names) != len(kept) or any(names.get(key, names) is not value for key, value in kept.items()):
-            for key in names.keys() - kept.keys():
-                del names[key]
-            names.update(kept)
+    """Every module as it was when it settled, and no other: `np.pi = 3` ends with its run.
+
+    It calls nothing, for a block may have changed whatever it would call.
+    """
+    for name in [name for name in _modules if name not in _settled]:
+        del _modules[name]
+    for name, (module, names, kept) in _settled.items():
+        _modules[name] = module
+        for key in [key for key in names if key not in kept]:
+            del names[key]
+        for key, value in kept.items():
+            if names.get(key, _restore) is not value:
+                names[key] = value
 
 
 @contextlib.contextmanager
 def _isolated() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
-        stack.callback(_restore)
         stack.callback(sys.path.__setitem__, slice(None), list(sys.path))
         if "matplotlib" in sys.modules:
             import matplotlib.pyplot as plt
@@ -109,6 +106,7 @@ def _isolated() -> Iterator[None]:
         warnings.simplefilter("default")
         warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
         warnings.showwarning = _warn
+        stack.callback(_restore)  # first of all these
         yield
 
 
@@ -128,30 +126,32 @@ def run(job: str, say: Callable[[str], Any] = print, show: Callable[[str], Any] 
     characters were printed beyond those that were said, and where a block failed `text`, `name` and `line`.
     """
     wanted = json.loads(job)
-    blocks = wanted["blocks"]
+    blocks, language = wanted["blocks"], wanted.get("lang", "en")
+    for block in blocks:
+        code, name = block["code"], block["name"]
+        linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
     names: dict[str, Any] = {"__name__": "__main__"}
     answer: dict[str, Any] = {}
     flags = 0
+    if not _settled:
+        settle()
     with _isolated():
-        for number, block in enumerate(blocks):
-            last = number == len(blocks) - 1
-            printed = _Printed(say, silent=not last)
-            try:
+        printed = _Printed(say)
+        try:
+            for block in blocks:
+                printed.silent = block is not blocks[-1]
                 with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(printed):
-                    code, name = block["code"], block["name"]
-                    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
-                    program = compile(code, name, "exec", flags, dont_inherit=True)
+                    program = compile(block["code"], block["name"], "exec", flags, dont_inherit=True)
                     flags |= program.co_flags & _FUTURE
                     exec(program, names)
-            except BaseException as error:
-                answer = _failure(error, {each["name"] for each in blocks}, block["name"])
+                    printed.flush()
+                    _draw(None if printed.silent else show, language)
+        except BaseException as error:
+            _restore()
             printed.flush()
-            _draw(show if last else None, wanted.get("lang", "en"))
-            answer["cut"] = max(0, printed.length - MOST)
-            if "text" in answer:
-                break
+            answer = _failure(error, {each["name"] for each in blocks}, block["name"])
         names.clear()
-    return json.dumps(answer)
+    return json.dumps(answer | {"cut": max(0, printed.length - MOST)})
 
 
 def _failure(error: BaseException, names: set[str], name: str) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def _draw(show: Callable[[str], Any] | None, language: str) -> None:
 
     for number in plt.get_fignums() if show else ():
         figure = plt.figure(number)
-        svg = figures.to_svg(figure).replace(figures.ID, f"run-{next(_numbers)}-")
+        svg = figures.to_svg(figure)
         words = figures.described(figures.labels(figure), language) or NO_WORDS[language]
         start, rest = svg.split(">", 1)
         show(f'{start} role="img" aria-label="{html.escape(words)}">{rest}')  # type: ignore[misc]

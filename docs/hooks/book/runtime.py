@@ -128,7 +128,8 @@ _IMPORTS = re.compile(r'^\s*(?:from|import)\s+(\w+)|\bimport_module\(f?"(\w+)', 
 def needs(code: str) -> str:
     """What a block needs in the page: "numpy", "matplotlib", or a library that is not there.
 
-    >>> [needs(f"from posenc{name}") for name in (" import alibi_bias", ".plot import waveforms", ".nn import Alibi")]
+    >>> imports = " import alibi_bias", ".plot import waveforms", ".nn import AlibiBias"
+    >>> [needs(f"from posenc{name}") for name in imports]
     ['numpy', 'matplotlib', 'torch']
     """
     sources = reach.sources()

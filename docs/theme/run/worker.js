@@ -3,11 +3,13 @@
    Page to worker
      { type: "run", id, blocks: [{ code, name }, …], needs: ["numpy"] or ["numpy", "matplotlib"], lang }
        runs the blocks one after the other in fresh names; the last one is shown, those before it are silent.
+       Their names differ. Code that draws is seen, and need not be announced.
    Worker to page
      { type: "progress", loaded, total, what }  bytes over the wire of what is being loaded, "numpy" or "matplotlib"
      { type: "ready" }                          Python has been started, or has learnt to draw
      { type: "output", id, text }               what the block prints, in pieces
-     { type: "figure", id, svg }                a drawing, in the colours of the page, described for screen readers
+     { type: "figure", id, svg }                a drawing in the colours of the page, described for screen readers;
+                                                its ids begin with "posenc-id-", for the page to make its own
      { type: "done", id, ms, cut }              cut: so many more characters were printed and are not shown
      { type: "error", id, text, name, line, cut, fatal }
        name and line (from 1, 0 where there is none): the block and the line that failed; text: how.
@@ -22,7 +24,7 @@ let python; // promises: of Python, and of what it can draw with
 let drawing;
 let inpage;
 
-/* Bytes of the files in `names` as they come, told to the page. */
+/* Opens files of one kind; how many of their bytes have come is told to the page. */
 const counter = (what) => {
   const total = Object.values(files[what]).reduce((sum, size) => sum + size, 0);
   let loaded = 0;
