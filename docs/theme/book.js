@@ -158,10 +158,13 @@
   const reachable = new ResizeObserver((entries) => {
     const scrolling = (box) => box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight + 1;
     const boxes = entries.map(({ target }) => [target, !target.ariaHidden && scrolling(target)]); // all looks first
-    for (const [box, scrolls] of boxes) {
-      if (scrolls) box.tabIndex = 0;
-      else box.removeAttribute("tabindex");
-    }
+    // after Material, which takes it away where there is no mouse
+    setTimeout(() => {
+      for (const [box, scrolls] of boxes) {
+        if (scrolls) box.tabIndex = 0;
+        else box.removeAttribute("tabindex");
+      }
+    });
   });
   const watched = new WeakSet();
   const look = () => {

@@ -3,7 +3,9 @@
 
    The build marks each block: data-run is what it takes, "numpy" or "matplotlib"; data-block its number on the
    page and data-after the number of the one that it continues; data-needs what a browser does not have. */
-if (!document.querySelector(".md-code__nav")) await new Promise((there) => addEventListener("DOMContentLoaded", there));
+if (!document.querySelector(".md-code__nav")) {
+  await new Promise((there) => addEventListener("DOMContentLoaded", there)); // then book.js has made them
+}
 
 export const chinese = document.documentElement.lang.startsWith("zh");
 export const config = JSON.parse(document.querySelector("#run-config").textContent);
@@ -61,8 +63,10 @@ export function name(block) {
 
 for (const box of document.querySelectorAll(".highlight[data-needs]")) {
   const library = { torch: "PyTorch", scipy: "SciPy" }[box.dataset.needs];
-  const textContent = `${words.needs} ${library}`;
-  box.querySelector("nav").prepend(Object.assign(document.createElement("span"), { className: "run-needs", textContent }));
+  const said = document.createElement("span");
+  said.className = "run-needs";
+  said.textContent = `${words.needs} ${library}`;
+  box.querySelector("nav").prepend(said);
 }
 for (const box of document.querySelectorAll(".highlight[data-run]")) {
   const code = box.querySelector("pre > code");
