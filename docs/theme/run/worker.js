@@ -23,6 +23,17 @@ let files; // what py/ holds, by who needs it
 let python; // promises: of Python, and of what it can draw with
 let drawing;
 let inpage;
+let broken; // why a file could not be had: Pyodide, without it, would say something else
+
+async function opened(name, options) {
+  try {
+    const response = await fetched(PY + name, options);
+    if (response.ok) return response;
+    throw new Error(`${response.status} ${response.url}`);
+  } catch (error) {
+    throw (broken ??= error);
+  }
+}
 
 /* Opens files of one kind; how many of their bytes have come is told to the page. */
 const counter = (what) => {
@@ -30,8 +41,7 @@ const counter = (what) => {
   let loaded = 0;
   let told = 0;
   return async (name) => {
-    const response = await fetched(PY + name);
-    if (!response.ok) throw new Error(`${response.status} ${response.url}`);
+    const response = await opened(name);
     return response.body.pipeThrough(
       new TransformStream({
         transform(chunk, out) {
@@ -67,7 +77,7 @@ const unpacked = (pyodide, buffers) => {
 const fetchedAll = (take, names) => Promise.all(names.map(async (name) => [name, await bytes(take(name))]));
 
 async function start() {
-  files = await (await fetch(`${PY}files.json`, { cache: "no-cache" })).json();
+  files = await (await opened("files.json", { cache: "no-cache" })).json();
   const take = counter("numpy");
   const archives = fetchedAll(take, Object.keys(files.numpy).filter((name) => /\.whl$|^posenc/.test(name)));
   archives.catch(() => {}); // said by whoever waits for it
@@ -119,5 +129,8 @@ addEventListener("message", ({ data }) => {
   if (data.type !== "run") return;
   last = last
     .then(() => run(data))
-    .catch((error) => postMessage({ type: "error", id: data.id, text: String(error.message ?? error), name: "", line: 0, cut: 0, fatal: true }));
+    .catch((error) => {
+      const { message } = broken ?? error;
+      postMessage({ type: "error", id: data.id, text: message, name: "", line: 0, cut: 0, fatal: true });
+    });
 });
