@@ -2,11 +2,15 @@
 import { blocks, chinese, kept, loaded, megabytes, name } from "./run.js";
 import { runBlock } from "./python.js";
 
+await new Promise((loaded) => {
+  const link = document.createElement("link");
+  const href = new URL("block.css", import.meta.url);
+  document.head.append(Object.assign(link, { rel: "stylesheet", href, onload: loaded, onerror: loaded }));
+});
+
 const kB = (count) => (count < 1e6 ? `${Math.ceil(count / 1000)} kB` : megabytes(count));
-const took = (ms) => {
-  const [number, unit] = ms < 1000 ? [Math.round(ms), chinese ? "毫秒" : "ms"] : [(ms / 1000).toFixed(1), chinese ? "秒" : "s"];
-  return `${number} ${unit}`;
-};
+const took = (ms) =>
+  ms < 1000 ? `${Math.round(ms)} ${chinese ? "毫秒" : "ms"}` : `${(ms / 1000).toFixed(1)} ${chinese ? "秒" : "s"}`;
 const words = chinese
   ? {
       run: "运行",
@@ -57,7 +61,7 @@ const words = chinese
       cut: (shown, more) => `The first ${kB(shown)} are shown; ${kB(more)} more were printed.`,
     };
 
-const made = (kind, className, properties = {}) => Object.assign(document.createElement(kind), { className, ...properties });
+const made = (kind, className, more = {}) => Object.assign(document.createElement(kind), { className, ...more });
 const codeOf = (block) => (block.area ? block.area.value : block.original);
 const changed = (block) => codeOf(block) !== block.original;
 
@@ -67,14 +71,17 @@ const changed = (block) => codeOf(block) !== block.original;
 const KINDS = {
   comment: /#.*/,
   string: /[rbfuRBFU]{0,2}(?:"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)/,
-  keyword:
-    /\b(?:False|None|True|and|as|assert|async|await|break|class|continue|def|del|elif|else|except|finally|for|from|global|if|import|in|is|lambda|nonlocal|not|or|pass|raise|return|try|while|with|yield)\b/,
+  keyword: RegExp(`\\b(?:${
+    "False None True and as assert async await break class continue def del elif else except finally for from " +
+    "global if import in is lambda nonlocal not or pass raise return try while with yield"
+  })\\b`.replaceAll(" ", "|")),
   number: /\b\d[\w.]*/,
 };
-const TOKEN = new RegExp(Object.entries(KINDS).map(([kind, { source }]) => `(?<${kind}>${source})`).join("|"), "g");
+const named = Object.entries(KINDS).map(([kind, { source }]) => `(?<${kind}>${source})`);
+const TOKEN = RegExp(named.join("|"), "g");
 const colours = {};
-if (window.Highlight) {
-  for (const kind of [...Object.keys(KINDS), "fault"]) CSS.highlights.set(`run-${kind}`, (colours[kind] = new Highlight()));
+for (const kind of window.Highlight ? [...Object.keys(KINDS), "fault"] : []) {
+  CSS.highlights.set(`run-${kind}`, (colours[kind] = new Highlight()));
 }
 
 function coloured(block) {
@@ -115,6 +122,7 @@ function opened(block, code) {
     if (!block.running) run(block);
   });
   block.code.setAttribute("aria-hidden", "true");
+  block.code.removeAttribute("tabindex");
   block.code.after(block.area);
   block.buttons.edit.hidden = true;
   block.buttons.reset.hidden = false;
@@ -167,6 +175,7 @@ export function reset(block) {
     coloured(block);
     block.code.replaceChildren(...block.nodes);
     block.code.removeAttribute("aria-hidden");
+    if (block.code.scrollWidth > block.code.clientWidth) block.code.tabIndex = 0;
   }
   block.panel?.remove();
   block.panel = null;
@@ -188,13 +197,11 @@ function printed(block) {
 }
 
 const chain = (block) => (block.after ? [...chain(blocks.get(block.after)), block] : [block]);
-const DRAWS = /\b(matplotlib|posenc\.plot)\b|\bfrom posenc import\b.*\bplot\b/;
 
 export async function run(block) {
   if (block.running) return block.running.abort();
-  const pieces = chain(block).map((each) => ({ code: codeOf(each), name: each.number, needs: each.needs }));
-  const draws = pieces.some(({ code, needs }) => needs === "matplotlib" || DRAWS.test(code));
-  const needs = draws ? "matplotlib" : "numpy";
+  const pieces = chain(block).map((each) => ({ code: codeOf(each), name: each.number }));
+  const parts = new Set(["numpy"]); // that are there, when it has run
   const { signal } = (block.running = new AbortController());
   const results = new Results(block, changed(block));
   unmark(block);
@@ -202,18 +209,21 @@ export async function run(block) {
   const result = await runBlock(pieces.at(-1).code, {
     name: block.number,
     before: pieces.slice(0, -1),
-    needs,
+    needs: block.needs,
     signal,
     on(what, value) {
       if (what === "output") results.print(value);
       else if (what === "figure") results.draw(value);
-      else if (what === "loading") progress(block, value);
-      else say(block, words[what]);
+      else if (what !== "loading") say(block, words[what]);
+      else {
+        parts.add(value.what);
+        progress(block, value);
+      }
     },
   });
   block.running = null;
   busy(block, false);
-  if (!signal.aborted && !result.error?.loading) arrived("numpy", needs);
+  if (!signal.aborted && !result.error?.loading) arrived(parts);
   if (signal.reason !== "reset") results.end(result);
 }
 
@@ -273,7 +283,8 @@ class Results {
       const { line, text } = error;
       const owner = blocks.get(error.name) ?? block;
       const source = line && codeOf(owner).split("\n")[line - 1];
-      this.box("run-error").append(source?.trim() ? `${words.line(line)}${source.trim()}\n${text.trim()}` : text.trim());
+      const place = source?.trim() ? `${words.line(line)}${source.trim()}\n` : "";
+      this.box("run-error").append(place + text.trim());
       if (line) mark(owner, line);
       return say(block, (owner === block ? words.error : words.before)(line));
     }
@@ -332,7 +343,7 @@ function busy(block, is) {
   say(block, words.starting);
 }
 
-function arrived(...parts) {
+function arrived(parts) {
   for (const part of parts) loaded.add(part);
   for (const block of blocks.values()) if (!block.running) name(block);
 }

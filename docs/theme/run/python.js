@@ -15,11 +15,11 @@
 
    Options, all of which may be left out:
 
-     before   what is run first, in the same namespace; what it prints and draws is not shown. Code, or {code, name}
-     name     the name of the piece itself, by which an error says that it is its own
+     before   what is run first, in the same namespace, and not shown: a list of code, or of {code, name}
+     name     the name of the piece itself, "code" if not given, by which an error says that it is its own
      needs    "numpy", or "matplotlib" for code that draws
-     signal   an AbortSignal that stops the code, however it runs: its interpreter ends, and its memory is given
-              back. AbortSignal.timeout(5000) is a limit of time
+     signal   an AbortSignal that stops the code, however it runs: its interpreter ends, and its memory is given back
+     limit    ms after which it is stopped likewise; they begin when everything has been loaded
      on       called with ("waiting"), ("loading", {loaded, total, what}) in bytes, ("running"), ("output", text)
               and ("figure", svg) as these happen
 
@@ -33,11 +33,11 @@ const waiting = [];
 export function runBlock(code, options = {}) {
   return new Promise((resolve) => {
     const result = { output: "", cut: 0, figures: [], error: null, ms: 0 };
-    const job = { needs: "numpy", before: [], name: "", on() {}, ...options, code, id: ++count, resolve, result };
+    const job = { needs: "numpy", before: [], name: "code", on() {}, ...options, code, id: ++count, resolve, result };
     if (job.signal?.aborted) return end(job, { stopped: true });
     job.signal?.addEventListener("abort", () => stop(job));
     waiting.push(job);
-    job.on("waiting");
+    if (current) job.on("waiting");
     next();
   });
 }
@@ -45,26 +45,34 @@ export function runBlock(code, options = {}) {
 function next() {
   if (current || !waiting.length) return;
   current = waiting.shift();
-  const { id, before, code, name, needs, on } = current;
-  const blocks = [...before.map((each) => (typeof each === "string" ? { code: each, name: "" } : each)), { code, name }];
+  const { id, before, code, name, needs } = current;
+  const named = before.map((each, k) => (typeof each === "string" ? { code: each, name: `before ${k + 1}` } : each));
+  const lang = document.documentElement.lang.slice(0, 2);
   worker ??= started();
-  if (ready) on("running");
-  worker.postMessage({ type: "run", id, blocks, needs: ["numpy", needs], lang: document.documentElement.lang.slice(0, 2) });
+  if (ready) runs();
+  worker.postMessage({ type: "run", id, blocks: [...named, { code, name }], needs: ["numpy", needs], lang });
 }
 
 function started() {
   const made = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
-  made.addEventListener("message", ({ data }) => made === worker && heard(data));
-  made.addEventListener("error", ({ message }) => made === worker && heard({ type: "error", text: message, fatal: true }));
+  const hear = (data) => made === worker && heard(data);
+  made.addEventListener("message", ({ data }) => hear(data));
+  made.addEventListener("error", ({ message }) => hear({ type: "error", text: message, fatal: true }));
   return made;
+}
+
+function runs() {
+  current.on("running");
+  if (current.limit) current.timer = setTimeout(stop, current.limit, current);
 }
 
 function heard({ type, id, text = "", svg, line = 0, name = "", ms, cut = 0, fatal, ...bytes }) {
   if (type === "ready" || type === "progress") ready = type === "ready";
   if (!current || (id !== undefined && id !== current.id)) return;
   const { result, on } = current;
+  if (type === "progress" || type === "ready") clearTimeout(current.timer);
   if (type === "progress") on("loading", bytes);
-  if (type === "ready") on("running");
+  if (type === "ready") runs();
   if (type === "output") {
     result.output += text;
     on("output", text);

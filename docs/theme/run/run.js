@@ -3,13 +3,15 @@
 
    The build marks each block: data-run is what it takes, "numpy" or "matplotlib"; data-block its number on the
    page and data-after the number of the one that it continues; data-needs what a browser does not have. */
-if (!document.querySelector(".md-code__nav")) await new Promise((there) => addEventListener("DOMContentLoaded", there));
+if (!document.querySelector(".md-code__nav")) {
+  await new Promise((there) => addEventListener("DOMContentLoaded", there)); // then book.js has made them
+}
 
 export const chinese = document.documentElement.lang.startsWith("zh");
 export const config = JSON.parse(document.querySelector("#run-config").textContent);
 const words = chinese
-  ? { run: "运行", edit: "修改", reset: "还原", once: "首次要加载", torch: "需要 PyTorch" }
-  : { run: "Run", edit: "Change", reset: "Reset", once: "loads once:", torch: "needs PyTorch" };
+  ? { run: "运行", edit: "修改", reset: "还原", once: "首次要加载", needs: "需要" }
+  : { run: "Run", edit: "Change", reset: "Reset", once: "loads once:", needs: "needs" };
 
 export const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 
@@ -60,7 +62,10 @@ export function name(block) {
 }
 
 for (const box of document.querySelectorAll(".highlight[data-needs]")) {
-  const said = Object.assign(document.createElement("span"), { className: "run-needs", textContent: words.torch });
+  const library = { torch: "PyTorch", scipy: "SciPy" }[box.dataset.needs];
+  const said = document.createElement("span");
+  said.className = "run-needs";
+  said.textContent = `${words.needs} ${library}`;
   box.querySelector("nav").prepend(said);
 }
 for (const box of document.querySelectorAll(".highlight[data-run]")) {
