@@ -9,6 +9,7 @@ from pathlib import Path
 
 import ahead
 import browsing
+import inpage
 import matplotlib
 import matplotlib.pyplot as plt
 import missing
@@ -98,6 +99,14 @@ def deeds(folder: Path) -> reading.Deeds:
     copy = Path(shutil.copytree(finished("site"), folder / "broken"))
     with browsing.launched() as launched:
         return reading.deeds(launched, finished("site"), copy)
+
+
+@begun_ahead
+def blocks_in_the_page(folder: Path) -> tuple[list[inpage.Block], browsing.Visit]:
+    """All blocks of the site, and some that are bad, run in a browser; and what it fetched for them."""
+    blocks = [*inpage.blocks(finished("site")), *inpage.PLANTED.values()]
+    with browsing.launched() as launched:
+        return blocks, inpage.run(launched, finished("site"), blocks)
 
 
 @begun_ahead

@@ -7,7 +7,7 @@ import pytest
 
 
 def skip_or_fail(what: str, how: str) -> NoReturn:
-    """Skip, saying `how` to get what is missing; fail where POSENC_REQUIRE="browser fonts peers" names it."""
+    """Skip, saying `how` to get what is missing; fail where POSENC_REQUIRE="browser fonts peers runtime" names it."""
     if what in os.environ.get("POSENC_REQUIRE", "").split():
         pytest.fail(f"POSENC_REQUIRE={os.environ['POSENC_REQUIRE']}, and there is {how}", pytrace=False)
     pytest.skip(how, allow_module_level=True)

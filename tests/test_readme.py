@@ -50,9 +50,10 @@ def commands() -> list[str]:
 
 
 def test_the_commands() -> None:
-    serve, offline, test, peers, install = commands()
-    for command in (serve, offline, test):
+    serve, runtime, offline, test, peers, install = commands()
+    for command in (serve, runtime, offline, test):
         assert command.startswith("python3 -m venv .venv && .venv/bin/pip install -e '.[")
+    assert (ROOT / runtime.split()[-1]).is_dir()
     assert (ROOT / offline.split()[-1]).exists()
     assert (ROOT / peers.split()[-1]).is_dir()
     assert install.startswith("pip install ")

@@ -21,6 +21,7 @@ from book import (
     formulas,
     labs,
     patches,
+    runtime,
     search,
     setting,
     take,
@@ -80,6 +81,9 @@ def on_pre_build(config: MkDocsConfig) -> None:
 @event_priority(-50)  # when other plugins have added and removed their files
 @said_by_mkdocs
 def on_files(files: Files, config: MkDocsConfig) -> None:
+    for file in [] if BOOK.language and runtime.there() else list(files.media_files()):
+        if file.src_uri.startswith("run/"):  # what runs blocks in the page
+            files.remove(file)
     names = [file.src_uri for file in files.documentation_pages()]
     BOOK.check_heads(names)
     chinese.learn_words(BOOK, names)
@@ -139,6 +143,8 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
         return
     BOOK.titles |= {other.file.src_uri: str(other.title) for other in nav.pages}
     context["twins"] = twins.twins(page.url, context["base_url"], BOOK.url)
+    if "data-run=" in (page.content or "") or "data-needs=" in (page.content or ""):
+        context["runtime"] = runtime.config(context["base_url"])
     context["way"], missing = way.way(page.file.src_uri, BOOK)
     for fault in [*twins.missing(page.file.src_uri, BOOK), *missing]:
         log.warning(fault)
@@ -178,6 +184,7 @@ def on_post_build(config: MkDocsConfig) -> None:
         search.finish_index(site)
     else:
         search.mend_worker(site)
+        runtime.ship(site)
     exports.write_contents(site, BOOK, config.site_name, config.site_description or "")
     on_build_error()
 

@@ -25,6 +25,22 @@
     else send.apply(this, body);
   };
 
+  /* So is the worker that looks things up in it. */
+  if (!fromDisk) {
+    const { Worker } = window;
+    window.Worker = function (url, options) {
+      if (!/\/workers\/search\.[^/]*$/.test(url)) return new Worker(url, options);
+      const search = new EventTarget();
+      const started = nearSearch.then(() => {
+        const worker = new Worker(url, options);
+        worker.onmessage = ({ data }) => search.dispatchEvent(new MessageEvent("message", { data }));
+        return worker;
+      });
+      search.postMessage = (data) => started.then((worker) => worker.postMessage(data));
+      return search;
+    };
+  }
+
   /* Material listens to keys only: text that is pasted, dictated or filled in would find nothing. */
   addEventListener("input", (event) => {
     if (event.target.matches?.(".md-search__input")) event.target.dispatchEvent(new KeyboardEvent("keyup"));
@@ -144,11 +160,15 @@
     label.replaceWith(button);
   }
   const reachable = new ResizeObserver((entries) => {
-    const boxes = entries.map(({ target }) => [target, target.scrollWidth > target.clientWidth]); // all looks first
-    for (const [box, scrolls] of boxes) {
-      if (scrolls) box.tabIndex = 0;
-      else box.removeAttribute("tabindex");
-    }
+    const scrolling = (box) => box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight + 1;
+    const boxes = entries.map(({ target }) => [target, !target.ariaHidden && scrolling(target)]); // all looks first
+    // after Material, which takes it away where there is no mouse
+    setTimeout(() => {
+      for (const [box, scrolls] of boxes) {
+        if (scrolls) box.tabIndex = 0;
+        else box.removeAttribute("tabindex");
+      }
+    });
   });
   const watched = new WeakSet();
   const look = () => {

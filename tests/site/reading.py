@@ -496,20 +496,20 @@ def deeds(browser: browsing.Browser, site: Path, copy: Path) -> Deeds:
     done = Deeds({}, {}, {})
     with browsing.served(site) as address, browsing.served(copy) as broken_address:
         for deed in SERVED.all:
-            done.served[deed] = _found(browser, deed, address)
+            done.served[deed] = found_at(browser, deed, address)
         for deed in FROM_DISK.all:
-            done.from_disk[deed] = _found(browser, deed, f"{site.as_uri()}/")
+            done.from_disk[deed] = found_at(browser, deed, f"{site.as_uri()}/")
         patient, WAIT = WAIT, BROKEN_WAIT
         for served, checks in ((True, SERVED), (False, FROM_DISK)):
             for deed, name, old, new, says in checks.bad:
                 with planted(copy, name, old, new):
                     url = broken_address if served else f"{copy.as_uri()}/"
-                    done.broken[served, deed, name, old, new, says] = _found(browser, deed, url, says)
+                    done.broken[served, deed, name, old, new, says] = found_at(browser, deed, url, says)
         WAIT = patient
     return done
 
 
-def _found(browser: browsing.Browser, deed: Any, url: str, wanted: str | None = None) -> list[str]:
+def found_at(browser: browsing.Browser, deed: Any, url: str, wanted: str | None = None) -> list[str]:
     """The faults that somebody at a desktop who may use the clipboard finds, up to the one that is wanted."""
     width, height = browsing.DESKTOP
     context = browser.new_context(

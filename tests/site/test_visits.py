@@ -24,7 +24,7 @@ def test_what_was_measured_is_there(visits: dict[str, Visit]) -> None:
     assert chapter.html > 10_000
     assert len(chapter.sizes) >= 6  # page, two style sheets, ours, two scripts, the font
     assert chapter.labels
-    assert not any("search_index" in url for url in chapter.sizes)  # fetched when somebody searches
+    assert not any("search" in url for url in chapter.sizes)  # fetched when somebody searches
 
 
 def test_every_block_is_copied_with_what_it_continues(site: Path, visits: dict[str, Visit]) -> None:

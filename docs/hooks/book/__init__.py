@@ -10,6 +10,7 @@ numbers     what stands in a text or a drawing      take         blocks that a r
 setting     what becomes of the Markdown and the HTML of a page
 chinese     line breaks, emphasis, words            search       what a search finds first
 twins       the page in the other language          way          where a page stands in its book
+runtime     Python for the pages                    inpage       runs a block there
 patches     what is changed in Material             state        what is known of a book from step to step
 exports     a page as a script and as Markdown, contents for models
 """

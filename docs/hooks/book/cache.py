@@ -125,6 +125,19 @@ def digest(*more: str, files: Iterable[Path] = ()) -> str:
     return key(*parts)
 
 
+def write(path: Path, data: bytes) -> None:
+    """Writes a file, whole or not at all, whatever happens meanwhile."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
 class Store:
     """One kind of results, a file an entry. Writing is atomic; a damaged entry counts as none."""
 
@@ -177,15 +190,7 @@ class Store:
     def put(self, entry: str, text: str) -> None:
         """Keeps `text` under `entry`: the whole of it or nothing, whatever happens meanwhile."""
         body = text.encode()
-        self.folder.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=self.folder, suffix=".tmp")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-            os.replace(temporary, self.path(entry))
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        write(self.path(entry), hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
 
     def prune(self, days: float = 30, most: int = 5000) -> None:
         """Drops what no build has used for `days`, and the longest unused beyond the `most` newest.

@@ -94,7 +94,7 @@ def lab_markdown(text: str, meta: Mapping[str, Any], language: str) -> str:
         return f"*{WORDS[language]['figure']}{caption}* {description}".rstrip()
 
     text = _DOWNLOADS.sub("", _FIGURE.sub(captioned, text))
-    text = re.sub(r"\{ \.(python|text)[ .\w-]*\}", r"\1", text)
+    text = re.sub(r"\{ \.(python|text)[ .\w=\"-]*\}", r"\1", text)
     return _plain(text, meta)
 
 

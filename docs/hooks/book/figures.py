@@ -28,12 +28,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import cache
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.transforms import Bbox
 
+FONT = Path(__file__).with_name("measure.ttf")  # only in the page, where there is no cache (inpage.py)
 ID = "posenc-id-"  # stands for the prefix that a figure's ids get on its page
 MEASURE = "posenc measure"  # family name of the measuring font
 SIZE = "10px"  # of most labels
@@ -59,8 +58,12 @@ def measuring_font() -> Path:
     Matplotlib needs to know how wide a label is; which glyphs are drawn is up to the browser. So the layout
     does not depend on the fonts that happen to be installed, and no font of many megabytes has to be shipped.
     """
+    if FONT.exists():
+        return FONT
     from fontTools.fontBuilder import FontBuilder
     from fontTools.pens.ttGlyphPen import TTGlyphPen
+
+    from . import cache
 
     entry = cache.key("2", MEASURE, repr(_WIDE), cache.version("fonttools"))
     path = cache.folder() / "fonts" / f"{entry[:16]}.ttf"

@@ -35,7 +35,7 @@ from nbconvert.preprocessors import ExecutePreprocessor
 from nbformat import NotebookNode
 from traitlets import default
 
-from . import BookError, cache, figures, reach
+from . import BookError, cache, figures, reach, runtime
 
 if TYPE_CHECKING:
     from .state import Book
@@ -248,6 +248,7 @@ def to_markdown(lab: Lab, notebook: NotebookNode | None, language: str) -> str:
     """
     parts: list[str] = []
     waiting: tuple[int, str] | None = None  # a drawing that has no caption yet, and its cell
+    runs = iter(runtime.attributes_of_cells([cell.source for cell in lab.code]))
     begun = False
     for index, cell in enumerate((notebook or lab.notebook).cells):
         if cell.cell_type == "raw":
@@ -269,7 +270,7 @@ def to_markdown(lab: Lab, notebook: NotebookNode | None, language: str) -> str:
                 raise LabError(_no_caption(lab, waiting[0], language))
             # A class in the info string: the blocks of chapters are run again, those of labs are not.
             # A cell goes on from all before it, and is copied with them.
-            parts.append(_fence(cell.source, "{ .python .continued }" if begun else "{ .python }"))
+            parts.append(_fence(cell.source, f"{{ .python{' .continued' * begun}{next(runs)} }}"))
             begun = True
             printed, drawings = _outputs(lab, index, cell)
             if printed:

@@ -9,7 +9,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from . import BookError, cache, figures, page
+from . import BookError, cache, figures, page, runtime
 
 if TYPE_CHECKING:
     from .state import Book
@@ -29,6 +29,7 @@ def marked(markdown: str) -> str:
     """The page without the comments that are not for the reader, outputs marked, a place for each drawing."""
     parsed = page.parse(markdown)
     lines = markdown.split("\n")
+    said = runtime.attributes(parsed.blocks)
     for number in parsed.directives:
         lines[number - 1] = ""
     for unit in parsed.units:
@@ -39,9 +40,11 @@ def marked(markdown: str) -> str:
         elif fence:
             indent = lines[fence.line - 1][: fence.indent]
             lines[fence.line - 1] = f"{indent}{'`' * fence.ticks} {{ .text .output .no-copy }}"
-        for fence in (part.fence for part in unit.parts[1:]):  # book.js copies it with what it continues
-            indent = lines[fence.line - 1][: fence.indent]
-            lines[fence.line - 1] = f"{indent}{'`' * fence.ticks} {{ .{fence.info} .continued }}"
+        for part in unit.parts:  # book.js copies one that is continued with what it continues
+            fence, continued = part.fence, " .continued" * (part is not unit.parts[0])
+            if extra := continued + said.get(fence.line, ""):
+                indent = lines[fence.line - 1][: fence.indent]
+                lines[fence.line - 1] = f"{indent}{'`' * fence.ticks} {{ .{fence.info}{extra} }}"
     # from the end, so that the numbers of the lines above stay
     for index, figure in reversed(list(enumerate(parsed.figures))):
         lines[figure.line - 1 : figure.line] = ["", figure.indent + _TOKEN.format(index), ""]

@@ -2,6 +2,7 @@
 
     python docs/hooks/offline                 # builds the site first
     python docs/hooks/offline --site site     # takes one that is built
+    python docs/hooks/offline --with-runtime  # the zip can run blocks where a server serves it; 19 MB more
 
 They are posenc-book.zip, posenc-en.pdf and posenc-zh.pdf, in dist/ or in the folder that --to names.
 The PDFs are printed by Chromium or Chrome (paper.py). The same site gives the same zip, byte for byte.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -20,6 +22,7 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from book import runtime
 from book.cache import ROOT
 from book.twins import LANGUAGES
 from playwright.sync_api import Browser, Error, sync_playwright
@@ -29,6 +32,14 @@ from . import paper
 NAME = "posenc-book"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 NONE = "no browser to print with: `apt-get install chromium fonts-noto-cjk`, or install Google Chrome"
+
+
+# What main.html writes for them: their style, their configuration, and the script after each.
+_RUNS = re.compile(
+    r'(<link rel="stylesheet" href="[^"]*run/run\.css">|<script [^>]*id="run-config">.*?</script>)'
+    r"\s*<script>.*?</script>\s*",
+    re.DOTALL,
+)
 
 
 def for_disk(path: Path) -> bool:
@@ -41,19 +52,34 @@ def for_disk(path: Path) -> bool:
     return not (of_server or path.suffix == ".map" or path.name.startswith("."))
 
 
-def archive(site: Path, target: Path) -> None:
+def of_runtime(path: Path) -> bool:
+    """Whether a file of the site runs blocks: a browser refuses that to a page from disk."""
+    return path.parts[0] == "py" or path.parts[1:2] == ("run",)
+
+
+def without_runtime(page: str) -> str:
+    """A page that does not offer to run its blocks."""
+    return _RUNS.sub("", page)
+
+
+def archive(site: Path, target: Path, *, with_runtime: bool = False) -> None:
     """Write the zip of a built site: one folder, its files in order and without their dates."""
     files = sorted((path.relative_to(site) for path in site.rglob("*") if path.is_file()), key=str)
+    if not with_runtime:
+        files = [path for path in files if not of_runtime(path)]
     with zipfile.ZipFile(target, "w") as made:
         for path in filter(for_disk, files):
             entry = zipfile.ZipInfo(f"{NAME}/{path.as_posix()}")  # the first of January 1980
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.create_system = 3  # the same on every system
             entry.external_attr = 0o644 << 16
-            made.writestr(entry, (site / path).read_bytes())
+            data = (site / path).read_bytes()
+            if path.suffix == ".html" and not with_runtime:
+                data = without_runtime(data.decode()).encode()
+            made.writestr(entry, data)
 
 
-def make(browser: Browser, site: Path, folder: Path) -> list[Path]:
+def make(browser: Browser, site: Path, folder: Path, *, with_runtime: bool = False) -> list[Path]:
     """Write zip and PDFs of a built site into a folder; gives their paths.
 
     Raises:
@@ -63,7 +89,7 @@ def make(browser: Browser, site: Path, folder: Path) -> list[Path]:
         paper.order(site / language)  # says what is wrong with `site` before anything is written
     folder.mkdir(parents=True, exist_ok=True)
     made = [folder / f"{NAME}.zip"]
-    archive(site, made[0])
+    archive(site, made[0], with_runtime=with_runtime)
     for language in LANGUAGES:
         made.append(folder / f"posenc-{language}.pdf")
         made[-1].write_bytes(paper.printed(browser, site, language))
@@ -103,12 +129,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--site", type=Path, help="a built site; without it one is built")
     parser.add_argument("--to", type=Path, default=ROOT / "dist", help="the folder to write into (dist)")
+    parser.add_argument(
+        "--with-runtime", action="store_true", help="keep in the zip what runs blocks in a page"
+    )
     wanted = parser.parse_args()
+    if wanted.with_runtime and not wanted.site and not runtime.there():
+        raise SystemExit("there is no Python for the pages: `python docs/hooks/runtime` fetches it")
     with contextlib.ExitStack() as stack:
         browser = stack.enter_context(launched())
         site = wanted.site or stack.enter_context(built())
         try:
-            made = make(browser, site.resolve(), wanted.to)
+            made = make(browser, site.resolve(), wanted.to, with_runtime=wanted.with_runtime)
         except ValueError as error:
             raise SystemExit(str(error)) from None
     for path in made:

@@ -1,0 +1,349 @@
+/* What a block that runs shows: its code to be changed, what it prints and draws, how far it is. */
+import { blocks, chinese, kept, loaded, megabytes, name } from "./run.js";
+import { runBlock } from "./python.js";
+
+await new Promise((loaded) => {
+  const link = document.createElement("link");
+  const href = new URL("block.css", import.meta.url);
+  document.head.append(Object.assign(link, { rel: "stylesheet", href, onload: loaded, onerror: loaded }));
+});
+
+const kB = (count) => (count < 1e6 ? `${Math.ceil(count / 1000)} kB` : megabytes(count));
+const took = (ms) =>
+  ms < 1000 ? `${Math.round(ms)} ${chinese ? "毫秒" : "ms"}` : `${(ms / 1000).toFixed(1)} ${chinese ? "秒" : "s"}`;
+const words = chinese
+  ? {
+      run: "运行",
+      stop: "停止",
+      code: "代码，Ctrl+Enter 运行",
+      figure: "这段代码画出的图",
+      waiting: "等另一段代码运行完……",
+      numpy: "正在加载 Python 和 NumPy",
+      matplotlib: "正在加载 Matplotlib",
+      starting: "正在启动 Python……",
+      bytes: (loaded, total) => `${megabytes(loaded)}，共 ${megabytes(total)}`,
+      running: "正在运行……",
+      changed: "已修改，尚未运行。",
+      stopped: "已停止。",
+      done: (ms) => `用时 ${took(ms)}。`,
+      same: (ms) => `用时 ${took(ms)}，输出与书中一致。`,
+      other: (ms) => `用时 ${took(ms)}，输出与书中不同。`,
+      silent: (ms) => `用时 ${took(ms)}，没有输出。`,
+      error: (line) => (line ? `第 ${line} 行出错。` : "出错了。"),
+      before: (line) => `本段接续前文，前文代码第 ${line} 行出错。`,
+      line: (line) => `第 ${line} 行：`,
+      loading: "Python 没有加载成功，可以再试一次。",
+      fatal: "Python 崩溃了，可以再试一次。",
+      cut: (shown, more) => `只显示前 ${kB(shown)} 输出，其余 ${kB(more)} 略去。`,
+    }
+  : {
+      run: "Run",
+      stop: "Stop",
+      code: "Code, Ctrl+Enter runs it",
+      figure: "The figure that this code draws",
+      waiting: "Waiting for another block …",
+      numpy: "Loading Python and NumPy",
+      matplotlib: "Loading Matplotlib",
+      starting: "Starting Python …",
+      bytes: (loaded, total) => `${megabytes(loaded)} of ${megabytes(total)}`,
+      running: "Running …",
+      changed: "Changed, not run yet.",
+      stopped: "Stopped.",
+      done: (ms) => `Ran in ${took(ms)}.`,
+      same: (ms) => `Ran in ${took(ms)}, with the output of the book.`,
+      other: (ms) => `Ran in ${took(ms)}, with another output than the book's.`,
+      silent: (ms) => `Ran in ${took(ms)}, without output.`,
+      error: (line) => (line ? `An error in line ${line}.` : "An error."),
+      before: (line) => `An error in line ${line} of an earlier block, which this one continues.`,
+      line: (line) => `Line ${line}: `,
+      loading: "Python could not be loaded; you can try again.",
+      fatal: "Python has broken down; you can try again.",
+      cut: (shown, more) => `The first ${kB(shown)} are shown; ${kB(more)} more were printed.`,
+    };
+
+const made = (kind, className, more = {}) => Object.assign(document.createElement(kind), { className, ...more });
+const codeOf = (block) => (block.area ? block.area.value : block.original);
+const changed = (block) => codeOf(block) !== block.original;
+
+/* --- Changing ---------------------------------------------------------------------------------------------
+   A text area lies over the code and shows nothing but the caret; what is typed is shown by the code beneath,
+   in its colours. So it looks as it did, and is as wide and as high as it has to be. */
+const KINDS = {
+  comment: /#.*/,
+  string: /[rbfuRBFU]{0,2}(?:"""[^]*?(?:"""|$)|'''[^]*?(?:'''|$)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?)/,
+  keyword: RegExp(`\\b(?:${
+    "False None True and as assert async await break class continue def del elif else except finally for from " +
+    "global if import in is lambda nonlocal not or pass raise return try while with yield"
+  })\\b`.replaceAll(" ", "|")),
+  number: /\b\d[\w.]*/,
+};
+const named = Object.entries(KINDS).map(([kind, { source }]) => `(?<${kind}>${source})`);
+const TOKEN = RegExp(named.join("|"), "g");
+const colours = {};
+for (const kind of window.Highlight ? [...Object.keys(KINDS), "fault"] : []) {
+  CSS.highlights.set(`run-${kind}`, (colours[kind] = new Highlight()));
+}
+
+function coloured(block) {
+  for (const [kind, range] of block.tokens ?? []) colours[kind].delete(range);
+  block.tokens = [];
+  const text = block.code.firstChild;
+  if (!window.Highlight || !block.area) return;
+  for (const { index, groups, 0: token } of text.data.matchAll(TOKEN)) {
+    const kind = Object.keys(groups).find((each) => groups[each] !== undefined);
+    block.tokens.push([kind, range(block.code, index, index + token.length)]);
+  }
+  for (const [kind, found] of block.tokens) colours[kind].add(found);
+}
+
+/* The characters from `start` to `end` of what an element holds. */
+function range(element, start, end) {
+  const found = new Range();
+  const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+  for (let at = 0, node; (node = walker.nextNode()); at += node.length) {
+    if (at <= start && start <= at + node.length) found.setStart(node, start - at);
+    if (at < end && end <= at + node.length) found.setEnd(node, end - at);
+  }
+  return found;
+}
+
+function opened(block, code) {
+  if (block.area) return;
+  block.nodes = [...block.code.childNodes];
+  block.area = made("textarea", "run-area", { value: code, wrap: "off", spellcheck: false, autocomplete: "off" });
+  block.area.setAttribute("autocapitalize", "off");
+  block.area.setAttribute("aria-label", words.code);
+  block.area.addEventListener("input", () => typed(block));
+  block.area.addEventListener("scroll", () => (block.code.scrollLeft = block.area.scrollLeft));
+  block.area.addEventListener("beforeinput", indent);
+  block.area.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey || event.shiftKey)) return;
+    event.preventDefault();
+    if (!block.running) run(block);
+  });
+  block.code.setAttribute("aria-hidden", "true");
+  block.code.removeAttribute("tabindex");
+  block.code.after(block.area);
+  block.buttons.edit.hidden = true;
+  block.buttons.reset.hidden = false;
+  shown(block);
+}
+
+/* A new line begins where the one before it began, and further in after a colon. */
+function indent(event) {
+  if (event.inputType !== "insertLineBreak") return;
+  const { value, selectionStart } = event.target;
+  const line = value.slice(value.lastIndexOf("\n", selectionStart - 1) + 1, selectionStart);
+  const blank = /^ */.exec(line)[0] + (/:\s*(#.*)?$/.test(line) ? "    " : "");
+  if (!blank) return;
+  event.preventDefault();
+  document.execCommand("insertText", false, `\n${blank}`); // the one way that can be undone by the reader
+}
+
+function shown(block) {
+  block.code.textContent = `${block.area.value}\n`;
+  block.code.scrollLeft = block.area.scrollLeft;
+  coloured(block);
+}
+
+function typed(block) {
+  unmark(block);
+  shown(block);
+  kept.set(block, changed(block) ? block.area.value : undefined);
+  if (!block.running) say(block, changed(block) || block.panel ? words.changed : "");
+}
+
+export function edit(block) {
+  opened(block, block.original);
+  block.area.setSelectionRange(0, 0);
+  block.area.focus({ preventScroll: true });
+}
+
+/* What the reader had made of the block before the page was loaded anew. */
+export function restore(block) {
+  opened(block, kept.get(block));
+  say(block, words.changed);
+}
+
+export function reset(block) {
+  block.running?.abort("reset");
+  unmark(block);
+  kept.set(block, undefined);
+  if (block.area) {
+    block.area.remove();
+    block.area = null;
+    coloured(block);
+    block.code.replaceChildren(...block.nodes);
+    block.code.removeAttribute("aria-hidden");
+    if (block.code.scrollWidth > block.code.clientWidth) block.code.tabIndex = 0;
+  }
+  block.panel?.remove();
+  block.panel = null;
+  for (const each of printed(block)) each.hidden = false;
+  say(block, "");
+  block.buttons.edit.hidden = false;
+  block.buttons.run.focus({ preventScroll: true });
+  block.buttons.reset.hidden = true;
+}
+
+/* --- Running ----------------------------------------------------------------------------------------------*/
+
+/* What the page itself shows of a block: its output and its drawing. */
+function printed(block) {
+  const found = [];
+  let next = (block.panel ?? block.box).nextElementSibling;
+  for (; next?.matches(".output, figure.plot"); next = next.nextElementSibling) found.push(next);
+  return found;
+}
+
+const chain = (block) => (block.after ? [...chain(blocks.get(block.after)), block] : [block]);
+
+export async function run(block) {
+  if (block.running) return block.running.abort();
+  const pieces = chain(block).map((each) => ({ code: codeOf(each), name: each.number }));
+  const parts = new Set(["numpy"]); // that are there, when it has run
+  const { signal } = (block.running = new AbortController());
+  const results = new Results(block, changed(block));
+  unmark(block);
+  busy(block, true);
+  const result = await runBlock(pieces.at(-1).code, {
+    name: block.number,
+    before: pieces.slice(0, -1),
+    needs: block.needs,
+    signal,
+    on(what, value) {
+      if (what === "output") results.print(value);
+      else if (what === "figure") results.draw(value);
+      else if (what !== "loading") say(block, words[what]);
+      else {
+        parts.add(value.what);
+        progress(block, value);
+      }
+    },
+  });
+  block.running = null;
+  busy(block, false);
+  if (!signal.aborted && !result.error?.loading) arrived(parts);
+  if (signal.reason !== "reset") results.end(result);
+}
+
+/* The panel under a block: it takes the place of what the page shows there, as soon as there is something new. */
+class Results {
+  constructor(block, edited) {
+    Object.assign(this, { block, edited, fresh: false, figures: 0 });
+  }
+
+  begin() {
+    if (this.fresh) return;
+    this.fresh = true;
+    const { block } = this;
+    const theirs = printed(block);
+    block.panel?.remove();
+    block.panel = made("div", "output run-output");
+    block.box.after(block.panel);
+    this.text = theirs.find((each) => each.matches(".output"))?.textContent.trimEnd();
+    this.plots = theirs.filter((each) => each.matches("figure"));
+    for (const each of theirs) each.hidden = true;
+    block.buttons.reset.hidden = false;
+  }
+
+  box(className = "") {
+    this.begin();
+    const box = made("div", `highlight ${className}`);
+    const code = made("code", "");
+    box.append(document.createElement("pre"));
+    box.firstChild.append(code);
+    this.block.panel.append(box);
+    return code;
+  }
+
+  print(text) {
+    this.output ??= this.box();
+    this.output.append(text);
+  }
+
+  draw(svg) {
+    this.begin();
+    const figure = made("figure", "plot", { innerHTML: svg });
+    const drawing = figure.querySelector("svg");
+    drawing.setAttribute("role", "img");
+    const caption = !this.edited && this.plots[this.figures++]?.querySelector("figcaption");
+    drawing.setAttribute("aria-label", caption ? caption.textContent : words.figure);
+    if (caption) figure.append(caption.cloneNode(true));
+    this.block.panel.append(figure);
+  }
+
+  end({ output, cut, error, ms, figures }) {
+    const { block } = this;
+    if (error?.stopped) return say(block, words.stopped);
+    if (error?.loading || error?.fatal) return say(block, error.loading ? words.loading : words.fatal, error.text);
+    this.begin();
+    if (cut) block.panel.append(made("p", "run-cut", { textContent: words.cut(output.length, cut) }));
+    if (error) {
+      const { line, text } = error;
+      const owner = blocks.get(error.name) ?? block;
+      const source = line && codeOf(owner).split("\n")[line - 1];
+      const place = source?.trim() ? `${words.line(line)}${source.trim()}\n` : "";
+      this.box("run-error").append(place + text.trim());
+      if (line) mark(owner, line);
+      return say(block, (owner === block ? words.error : words.before)(line));
+    }
+    const held = this.text !== undefined && !this.edited;
+    if (!block.panel.hasChildNodes()) block.panel.hidden = true;
+    if (held) say(block, (this.text.endsWith(output.trimEnd()) && output ? words.same : words.other)(ms));
+    else say(block, (output || figures.length ? words.done : words.silent)(ms));
+  }
+}
+
+/* The line that has an error. */
+function mark(block, line) {
+  const lines = block.code.textContent.split("\n");
+  const start = lines.slice(0, line - 1).join("\n").length + (line > 1);
+  block.fault = range(block.code, start, start + Math.max(lines[line - 1]?.length ?? 0, 1));
+  colours.fault?.add(block.fault);
+}
+
+function unmark(block) {
+  for (const each of chain(block)) if (each.fault) colours.fault?.delete(each.fault);
+}
+
+/* The line under the code: what is going on. A screen reader hears it; the bytes that come in it does not. */
+function say(block, text, title = "") {
+  if (!text) {
+    block.bar?.remove();
+    block.bar = null;
+    return;
+  }
+  block.bar ??= block.box.appendChild(made("div", "run-bar"));
+  block.bar.said ??= block.bar.appendChild(made("span", "", { role: "status" }));
+  block.bar.loads?.remove();
+  block.bar.loads = null;
+  block.bar.title = title;
+  if (block.bar.said.textContent !== text) block.bar.said.textContent = text;
+}
+
+function progress(block, { loaded: bytes, total, what }) {
+  const starts = bytes >= total;
+  if (block.bar.loads?.what !== what || starts) {
+    say(block, starts ? words.starting : words[what]);
+    if (starts) return;
+    block.bar.loads = Object.assign(block.bar.appendChild(made("label", "")), { what });
+    block.bar.loads.append(made("progress", ""), made("span", ""));
+  }
+  const [bar, text] = block.bar.loads.childNodes;
+  Object.assign(bar, { max: total, value: bytes });
+  text.textContent = words.bytes(bytes, total);
+}
+
+function busy(block, is) {
+  const { run } = block.buttons;
+  run.classList.toggle("run-stop", is);
+  if (!is) return name(block);
+  run.title = run.firstChild.textContent = words.stop;
+  say(block, words.starting);
+}
+
+function arrived(parts) {
+  for (const part of parts) loaded.add(part);
+  for (const block of blocks.values()) if (!block.running) name(block);
+}

@@ -1,0 +1,41 @@
+"""What a reader does with the blocks that run in the page works; where something breaks it, it is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import browsing
+import missing
+import pytest
+import reading
+import running
+from examples import planted
+from playwright.sync_api import Page
+from running import RUN
+
+Deed = Callable[[Page, str], Iterator[str]]
+
+
+@pytest.fixture(autouse=True)
+def _python(site: Path) -> None:
+    if not (site / "py").is_dir():
+        missing.skip_or_fail("runtime", "no Python for the pages: `python docs/hooks/runtime`")
+
+
+@pytest.mark.parametrize("deed", RUN.all)
+def test_a_reader_can(browser: browsing.Browser, site: Path, deed: Deed) -> None:
+    with browsing.served(site) as root:
+        assert reading.found_at(browser, deed, root) == []
+
+
+@pytest.mark.parametrize("bad", RUN.bad, ids=lambda bad: f"{bad[0].__name__}-{bad[-1]}")
+def test_what_goes_wrong_is_noticed(
+    browser: browsing.Browser, copy: Path, monkeypatch: pytest.MonkeyPatch, bad: tuple[Any, ...]
+) -> None:
+    deed, name, old, new, says = bad
+    monkeypatch.setattr(running, "WAIT", reading.BROKEN_WAIT)
+    with planted(copy, name, old, new), browsing.served(copy) as root:
+        faults = reading.found_at(browser, deed, root, says)
+    assert any(says in fault for fault in faults), f"{says} is not among {faults}"
