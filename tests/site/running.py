@@ -120,8 +120,21 @@ def changed(box: Locator, code: str) -> Locator:
 # --- Before a click -----------------------------------------------------------------------------------------
 
 
+COVERED = """() => {
+  const faults = [];
+  for (const code of document.querySelectorAll(".highlight:is([data-run], [data-needs]) code")) {
+    const text = new Range();
+    text.selectNodeContents(code);
+    const nav = code.parentElement.querySelector("nav").getBoundingClientRect();
+    if (text.getBoundingClientRect().bottom > nav.top + 1) faults.push(code.textContent.trim().split("\\n").at(-1));
+  }
+  return faults.join("; ");
+}"""
+
+
 @RUN(
-    ("en/run/run.css", "padding-bottom: 44px", "padding-bottom: 4px", "the layout shifts"),
+    ("en/run/run.js", "blocks.set(number, block);", "box.style.paddingTop = '99px';", "the layout shifts"),
+    ("en/run/run.css", "padding-bottom: 44px", "padding-bottom: 4px", "the buttons cover"),
     ("en/run/run.css", "height: 44px", "height: 20px", "px high"),
     ("en/run/run.js", "const act =", "import('./block.js');\nconst act =", "block.js is fetched"),
     ("en/run/run.js", "`${words.run} · ${megabytes(loads)}`", "words.run", "no size"),
@@ -143,6 +156,8 @@ def untouched(page: Page, root: str) -> Iterator[str]:
         yield from [f"the layout shifts by {shift:.3f}"] * (shift > 0.001)
         late = re.compile(r"/(block|python|worker)\.js$|/block\.css$|/py/")
         yield from (f"{answer.url} is fetched" for answer in responses if late.search(answer.url))
+        if page.evaluate(COVERED):
+            yield f"the buttons cover {page.evaluate(COVERED)}"
         for button in box.locator("nav button:visible").all():
             place = button.bounding_box()
             assert place is not None
@@ -159,15 +174,8 @@ def untouched(page: Page, root: str) -> Iterator[str]:
 
 
 @RUN(
-    (
-        "en/run/block.js",
-        "(this.text.endsWith(output.trimEnd()) && output ? words.same",
-        "(0 ? words.same",
-        "with another",
-    ),
-    ("en/run/block.js", "each.hidden = true", "each.hidden = false", "the book's output stays"),
+    ("en/run/block.js", "(this.text.endsWith(output.trimEnd())", "(this.text === this", "with another"),
     ("en/run/worker.js", 'postMessage({ type: "figure"', 'void ({ type: "figure"', "no figure"),
-    ("en/run/block.css", "figure.plot)[hidden]", "figure)[hidden]", "the book's figure stays"),
     ("py/numpy-*.whl", "", "", "could not be loaded"),
 )
 def python(page: Page, root: str) -> Iterator[str]:
@@ -185,9 +193,6 @@ def python(page: Page, root: str) -> Iterator[str]:
         if needs == "numpy" and "with the output of the book" not in saying(box):
             yield f"{needs} {number}: {saying(box)}"
             return
-        theirs = "xpath=following-sibling::*[position() > 1][self::figure or contains(@class, 'output')][1]"
-        if box.locator(theirs).is_visible():
-            yield f"the book's {'output' if needs == 'numpy' else 'figure'} stays beside the new one"
     if not below(box).locator("figure svg[role=img][aria-label]").count():
         yield "no figure"
     print(*shown, sep="\n")
@@ -200,6 +205,39 @@ def python(page: Page, root: str) -> Iterator[str]:
     }"""
     if (answers := page.evaluate(script)) != ["2\n", "NameError: name 'x' is not defined", 1, True]:
         yield f"runBlock gives {answers}"
+    yield from complaints(visit)
+
+
+@RUN(
+    ("en/run/block.js", "each.hidden = true", "each.hidden = false", "the book's output stays"),
+    (
+        "en/run/block.css",
+        ".md-typeset :is(.output, figure.plot)[hidden]",
+        ".md-typeset .output[hidden]",
+        "the book's figure stays",
+    ),
+    ("en/run/block.js", "if (caption) figure.append", "if (0) figure.append", "no caption"),
+    (
+        "en/run/python.js",
+        'svg.replaceAll("posenc-id-"',
+        'svg.replaceAll("a name"',
+        "two elements with the id",
+    ),
+)
+def results(page: Page, root: str) -> Iterator[str]:
+    """What a block prints and draws takes the place of what the book has there; and once more."""
+    visit = played(page, f"{root}{CHAPTER}")
+    for needs, kind in (("numpy", "output"), ("matplotlib", "figure")):
+        for number in (0, 1, 0):
+            box = block(page, needs, number)
+            box.locator(".run-run").click()
+            said(box, "Ran in")
+        theirs = below(box).locator("xpath=following-sibling::*[1]")
+        yield from [f"the book's {kind} stays beside the new one"] * theirs.is_visible()
+    if not below(box).locator("figcaption").is_visible():
+        yield "no caption below a figure of the book's own code"
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((node) => node.id)")
+    yield from (f"two elements with the id {name}" for name in {name for name in ids if ids.count(name) > 1})
     yield from complaints(visit)
 
 
@@ -344,7 +382,7 @@ def errors(page: Page, root: str) -> Iterator[str]:
 @RUN(
     ("en/run/block.js", "if (cut) block", "if (0) block", "is not said"),
     ("en/run/block.css", "max-height: 24rem", "min-height: 0", "px high"),
-    ("en/book.js", "|| box.scrollHeight > box.clientHeight + 1", "", "scrollable-region-focusable"),
+    ("en/book.js", " || box.scrollHeight > box.clientHeight + 1", "", "scrollable-region-focusable"),
 )
 def much(page: Page, root: str) -> Iterator[str]:
     """Output without end is cut off, and the page does not grow by it."""
@@ -397,6 +435,7 @@ def changes(page: Page, root: str) -> Iterator[str]:
     box.locator("textarea").press("Control+Enter")
     said(box, "Ran in")
     box.locator(".run-reset").click()
+    box.locator(".run-reset").wait_for(state="hidden")
     if box.locator("code").inner_html() != original:
         yield "after a reset it is not the code of the book"
     if not page.evaluate("document.activeElement.matches('.run-run')"):
@@ -405,6 +444,7 @@ def changes(page: Page, root: str) -> Iterator[str]:
     changed(last, "print(3)").press("Control+Enter")
     said(last, "Ran in")
     last.locator(".run-reset").click()
+    last.locator(".run-reset").wait_for(state="hidden")
     if not last.locator("xpath=following-sibling::*[1]").is_visible():
         yield "after a reset the output of the book is not there"
     changed(block(page, "matplotlib", 3), "print(4)")
@@ -416,7 +456,7 @@ def changes(page: Page, root: str) -> Iterator[str]:
         ),
     )
     page.reload()
-    block(page)
+    block(page, "matplotlib")
     page.wait_for_load_state("networkidle")
     if (areas := page.locator("textarea").evaluate_all("all => all.map((area) => area.value)")) != [
         "print(2)"
