@@ -146,6 +146,10 @@
      From disk a browser fetches no modules: there they stay as they are. */
   if (!fromDisk && document.querySelector("figure.table")) import("./table.js");
 
+  /* --- Figures that move ----------------------------------------------------------------------------------
+     From disk a browser fetches no modules: there the drawings stay as they are. */
+  if (!fromDisk && document.querySelector(".live")) import("./live/index.js");
+
   /* --- By keyboard and for screen readers -----------------------------------------------------------------
      Material opens its menu and its search by labels of hidden boxes, which no key reaches: they become buttons.
      What scrolls sideways can be reached, too. */

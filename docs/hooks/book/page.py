@@ -19,7 +19,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,8 @@ CHINESE = re.compile(r"[\u3001-\u303f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff
 _DIRECTIVE = re.compile(r"<!--[-\s]*pytest-codeblocks:(.*)-->")
 _MARK = re.compile(r"<!--[-\s]*(pytest\.mark\..*)-->")
 COMMENT = re.compile(r"<!--\s*(figure|description|table):\s*(.*?)\s*-->$")
-_COMMENT_START = re.compile(r"<!--\s*(figure|description|table)\b")
+_COMMENT_START = re.compile(r"<!--\s*(figure|description|table|live)\b")
+LIVE = re.compile(r"<!-- live: ([a-z0-9-]+)((?: [a-z][a-zA-Z]*=[\w.,-]+)*) -->")
 _FRONT_MATTER = re.compile(r"(?:# )?---[ \t]*\n(.*?\n)?(?:# )?(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
 _HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*(?:\{([^{}]*)\})?\s*#*\s*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)\s*$")
@@ -75,12 +76,18 @@ class Fence:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure comment: where the drawing goes, its caption and the longer text for screen readers."""
+    """A figure comment: where the drawing goes, its caption and the longer text for screen readers.
+
+    And what the drawing gives way to where it can be moved by hand: the name of a module in theme/live and
+    its values, as in `<!-- live: shift-rotation k=3 -->`.
+    """
 
     line: int
     indent: str
     caption: str
     description: str = ""
+    live: str = ""
+    values: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -262,6 +269,7 @@ class _Scanner:
         self.marks: list[str] = []
         self.adjacent: tuple[Unit, int] | None = None  # unit and part with nothing but output between
         self.figure: Part | None = None  # part whose figure comment has just been read
+        self.still: Part | None = None  # part whose figure has no live comment yet
 
     def fault(self, message: str, line: int | None = None) -> None:
         self.page.faults.append(Fault(line or self.at, message))
@@ -288,11 +296,15 @@ class _Scanner:
                 self.page.directives.append(self.at)
                 indent = line[: len(line) - len(line.lstrip())]
                 self.comment(comment[1], comment[2], indent)
+            elif live := LIVE.fullmatch(stripped):
+                self.page.directives.append(self.at)
+                self.live(live[1], live[2])
             else:
                 if re.match(r"<!--.*pytest", stripped):
                     self.fault(f"this comment says nothing to pytest-codeblocks: {stripped}")
                 if comment := _COMMENT_START.match(stripped):
-                    self.fault(f"a {comment[1]} comment stands on one line: <!-- {comment[1]}: text -->")
+                    text = "name k=3" if comment[1] == "live" else "text"
+                    self.fault(f"a {comment[1]} comment stands on one line: <!-- {comment[1]}: {text} -->")
                 self.prose()
         if self.continued:
             self.fault("cont is followed by no fence")
@@ -304,7 +316,7 @@ class _Scanner:
             self.fault("expected-output is followed by something else than its fence")
         if self.continued:
             self.fault("cont is followed by something else than its fence")
-        self.adjacent = self.figure = None
+        self.adjacent = self.figure = self.still = None
 
     def directive(self, keyword: str) -> None:
         units = self.page.units
@@ -379,7 +391,7 @@ class _Scanner:
             self.marks = []
             units.append(unit)
             self.adjacent = (unit, 0) if fence.info == "python" else None
-        self.figure = None
+        self.figure = self.still = None
 
     def comment(self, kind: str, text: str, indent: str) -> None:
         if kind == "description":
@@ -387,7 +399,7 @@ class _Scanner:
                 self.fault("a description directly follows its figure comment")
             else:
                 figure = self.figure.figure
-                self.figure.figure = Figure(figure.line, figure.indent, figure.caption, text)
+                self.figure.figure = replace(figure, description=text)
             self.figure = None
             return
         if kind == "table":
@@ -403,7 +415,15 @@ class _Scanner:
         if part.figure:
             self.fault("a block draws one figure: this is its second figure comment")
         part.figure = Figure(self.at, indent, text)
-        self.figure = part
+        self.figure = self.still = part
+
+    def live(self, name: str, values: str) -> None:
+        if self.still is None or self.still.figure is None:
+            self.fault("a live comment directly follows its figure comment, or the description of it")
+            return
+        found = tuple((value.partition("=")[0], value.partition("=")[2]) for value in values.split())
+        self.still.figure = replace(self.still.figure, live=name, values=found)
+        self.figure = self.still = None
 
     def table(self, caption: str) -> None:
         unit = self.adjacent[0] if self.adjacent else None

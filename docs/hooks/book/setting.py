@@ -9,7 +9,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from . import BookError, cache, figures, page, runtime
+from . import BookError, cache, figures, live, page, runtime
 
 if TYPE_CHECKING:
     from .state import Book
@@ -118,7 +118,7 @@ def _figure(figure: page.Figure, drawing: dict[str, Any] | None, language: str, 
     if drawing is None:  # only while serving, and its fault is shown
         return ""
     description = figure.description or figures.described(drawing["axes"], language)
-    return figures.figure(drawing["svg"], figure.caption, description, name)
+    return live.wrapped(figures.figure(drawing["svg"], figure.caption, description, name), figure)
 
 
 def _faults(faults: list[page.Fault]) -> str:

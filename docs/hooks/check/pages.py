@@ -11,6 +11,7 @@ import unicodedata
 from itertools import zip_longest
 from pathlib import Path
 
+from book import live
 from book.cache import ROOT
 from book.page import CHINESE, Fault, Fence, Page, Part, Unit, read
 from book.unread import uncollected
@@ -52,6 +53,8 @@ _NUMBER = r"(?<![A-Za-z\d.])\d+(?:\.\d+)?(?![A-Za-z\d])"  # not those in float32
         27,
         "Python in a fence",
     ),
+    ("en", "a sine -->", "a sine -->\n<!-- live: shift-rotation, k=3 -->", 26, "stands on one line"),
+    ("en", "a sine -->", "a sine -->\n\nText.\n\n<!-- live: shift-rotation -->", 29, "directly follows"),
 )
 def census(page: Page, language: str = "") -> list[Fault]:
     """Fences, comments and formulas that are not what they seem: above all, Python that would not be run."""
@@ -156,6 +159,41 @@ def captions(page: Page, language: str) -> list[Fault]:
             found.append(Fault(line, f"the {what} is not in the language of the page: {text}"))
         if re.search(r"[$\\`]|</?\w", text):
             found.append(Fault(line, f"a {what} is plain text, without TeX or markup: {text}"))
+    return found
+
+
+_FIGURE = "<!-- figure: a sine -->"
+
+
+@of_page(
+    ("en", _FIGURE, f"{_FIGURE}\n<!-- live: nothing -->", 25, "no docs/theme/live/nothing.js"),
+    ("en", _FIGURE, f"{_FIGURE}\n<!-- live: posenc -->", 25, "no docs/theme/live/posenc.js"),
+    ("en", _FIGURE, f"{_FIGURE}\n<!-- live: shift-rotation n=3 -->", 25, "takes no n"),
+    (
+        "en",
+        _FIGURE,
+        f"{_FIGURE}\n<!-- live: shift-rotation -->\n\n```python\n```\n{_FIGURE}\n<!-- live: shift-rotation -->",
+        30,
+        "twice",
+    ),
+)
+def live_figures(page: Page, language: str = "") -> list[Fault]:
+    """A figure that can be moved has a module, which knows the values that the page gives; once a page."""
+    found, seen = [], set[str]()
+    for figure in page.figures:
+        if not figure.live:
+            continue
+        module = live.module(figure.live)
+        if not module:
+            found.append(Fault(figure.line, f"there is no docs/theme/live/{figure.live}.js for a figure"))
+        found += [
+            Fault(figure.line, f"the live figure {figure.live} takes no {name}")
+            for name, _ in figure.values
+            if module and f'"{name}"' not in module
+        ]
+        if figure.live in seen:
+            found.append(Fault(figure.line, f"the live figure {figure.live} stands on the page twice"))
+        seen.add(figure.live)
     return found
 
 
@@ -304,6 +342,7 @@ def same_headings(english: Page, chinese: Page) -> list[Fault]:
     ("zh", "和 3\n", "和 4\n", 22, "sum 3"),
     ("zh", "和 3\n", "total 3\n", 22, "sum 3"),
     ("zh", "<!-- figure: 一条正弦 -->", "", 13, "only one of the two languages has a figure"),
+    ("zh", "正弦 -->\n", "正弦 -->\n<!-- live: shift-rotation k=3 -->\n", 25, "has no live figure here"),
     ("zh", "-->\n\n```console", "-->\n<!-- description: 说明 -->\n\n```console", 25, "describes"),
     ("zh", "pip install posenc", "pip install posenc[plot]", 28, "pip install posenc"),
     ("zh", "```console\n", "```text\n", 27, "fence number 3"),
@@ -359,6 +398,9 @@ def _same_figure(english: Part, chinese: Part) -> list[Fault]:
     ours, theirs = english.figure, chinese.figure
     if (ours is None) != (theirs is None):
         return [Fault(chinese.fence.line, "only one of the two languages has a figure here")]
+    if ours and theirs and (ours.live, ours.values) != (theirs.live, theirs.values):
+        there = f"{ours.live} {dict(ours.values)}" if ours.live else "no live figure"
+        return [Fault(theirs.line, f"the English page has {there} here")]
     if ours and theirs and bool(ours.description) != bool(theirs.description):
         return [Fault(theirs.line, "only one of the two languages describes this figure")]
     return []

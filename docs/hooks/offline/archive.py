@@ -46,9 +46,11 @@ def for_disk(path: Path) -> bool:
     """Whether a file of the site is of use to a page opened from disk.
 
     Not what speaks of addresses on a server (site maps, contents for models, pages for addresses that are not
-    there), nor the search index that is fetched (from disk it is read from a script), nor maps of scripts.
+    there), nor what is fetched by scripts: the search index (from disk it is read from a script) and the modules
+    of figures that move; nor maps of scripts.
     """
     of_server = path.name in ("404.html", "llms.txt", "sitemap.xml", "sitemap.xml.gz", "search_index.json")
+    of_server |= path.parent.name == "live"
     return not (of_server or path.suffix == ".map" or path.name.startswith("."))
 
 

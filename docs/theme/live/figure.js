@@ -1,0 +1,251 @@
+/* What all figures that move have in common: the drawing of the build gives way to one with controls, and comes back
+   on paper.
+
+   A figure says what it needs, and draws:
+
+     class Kernel extends LiveFigure {
+       static box = [346, 160];  // of the drawing: 346 is the width of the book's, whose labels have the size 10
+       static rows = 2;          // of controls: one a number, and one or more for the others with Reset
+       static controls = [{ name: "k", min: -8, max: 8, value: 3 }, { name: "turned", value: false }];
+       static words = { en: { drawing: "What a screen reader calls it", k: "offset k" }, zh: ... };
+       setup() {}                // once: what never changes, in this.svg
+       draw({ k, turned }) {}    // at most once a frame
+       say({ k, turned }) {}     // what is to be seen, in a sentence
+     }
+     customElements.define("live-kernel", Kernel);
+
+   A control is a number with `min`, `max`, a `step` (1) and perhaps `log`, a choice among `options`, or a yes or no.
+   What stands in the page's comment, and what the address says, comes before its `value`. */
+
+export const [BLUE, ORANGE, GREEN, PURPLE, GOLD, GREY] = ["#0072b2", "#d55e00", "#008a65", "#b0578d", "#a07800", "#767676"];
+
+const WORDS = {
+  en: { reset: "Reset", outside: (name, min, max) => `${name} goes from ${min} to ${max}.` },
+  zh: { reset: "复原", outside: (name, min, max) => `${name}的范围是 ${min} 到 ${max}。` },
+};
+const language = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
+
+/** A number as the book prints it. */
+export const shown = (x, digits = 2) => x.toFixed(digits).replace(/^-(?=0\.?0*$)/, "").replace("-", "−");
+
+const isNumber = ({ min }) => min !== undefined;
+const isWhole = ({ step = 1 }) => Number.isInteger(step);
+
+export class LiveFigure extends HTMLElement {
+  connectedCallback() {
+    if (this.state) return;
+    const { box, controls, words } = this.constructor;
+    this.controls = controls;
+    this.words = { ...WORDS[language], ...words[language] };
+    this.name = this.localName.slice("live-".length);
+    this.initial = Object.fromEntries(controls.map((control) => [control.name, this.given(control)]));
+    const panel = document.createElement("div");
+    panel.className = "live-panel";
+    panel.innerHTML = `<svg viewBox="0 0 ${box.join(" ")}" role="img" font-size="10" fill="currentColor"></svg>
+      <div class="live-controls" role="group"></div><p class="live-said" aria-hidden="true"></p><output></output>`;
+    [this.svg, this.form, this.said, this.heard] = panel.children;
+    for (const named of [this.svg, this.form]) named.setAttribute("aria-label", this.words.drawing);
+    this.inputs = {};
+    const few = document.createElement("div"); // what shares a row: choices, and Reset
+    for (const control of controls) (isNumber(control) ? this.form : few).append(this.made(control));
+    const reset = document.createElement("button");
+    Object.assign(reset, { type: "button", textContent: this.words.reset });
+    reset.addEventListener("click", () => this.changed(this.initial));
+    few.append(reset);
+    this.form.append(few);
+    this.setup?.();
+    this.state = { ...this.initial, ...this.addressed() };
+    this.show();
+    this.drawn();
+    this.heard.textContent = this.said.textContent;
+    this.firstElementChild.prepend(panel);
+    this.classList.add("on");
+    addEventListener("hashchange", () => {
+      const asked = this.addressed();
+      if (Object.keys(asked).length) this.changed({ ...this.initial, ...asked });
+    });
+    const [first] = new URLSearchParams(location.hash.slice(1)).keys();
+    if (first?.startsWith(`${this.name}.`)) this.scrollIntoView();
+  }
+
+  /* --- Values --- */
+
+  /** What the page's comment says of a control, or else its own value. */
+  given(control) {
+    const text = this.getAttribute(control.name);
+    const value = text === null ? control.value : this.read(control, text);
+    if (value === undefined) throw new RangeError(`live: ${this.name} ${control.name}=${text} is no value of it`);
+    return value;
+  }
+
+  /** A number beside the controls, from the page's comment. */
+  number(name, usual) {
+    return Number(this.getAttribute(name) ?? usual);
+  }
+
+  /** A text as a value of a control; undefined if it is none. */
+  read(control, text) {
+    if (control.options) return control.options.includes(text) ? text : undefined;
+    if (!isNumber(control)) return { true: true, false: false }[text];
+    const { min, max, step = 1 } = control;
+    const value = text.trim() === "" ? NaN : Number(text);
+    return value >= min && value <= max && (!isWhole(control) || (value - min) % step === 0) ? value : undefined;
+  }
+
+  /** The values that the address has for this figure: #kernel.k=5&kernel.turned=true. */
+  addressed() {
+    const address = new URLSearchParams(location.hash.slice(1));
+    const found = this.controls.map((control) => [
+      control.name,
+      this.read(control, address.get(`${this.name}.${control.name}`) ?? ""),
+    ]);
+    return Object.fromEntries(found.filter(([, value]) => value !== undefined));
+  }
+
+  /** Other figures of the page keep their part of the address. */
+  remember() {
+    const address = new URLSearchParams(location.hash.slice(1));
+    for (const key of [...address.keys()]) if (!key.includes(".")) address.delete(key); // of a heading
+    for (const { name } of this.controls) {
+      if (this.state[name] === this.initial[name]) address.delete(`${this.name}.${name}`);
+      else address.set(`${this.name}.${name}`, this.state[name]);
+    }
+    const text = String(address);
+    history.replaceState(history.state, "", text ? `#${text}` : location.pathname + location.search);
+  }
+
+  /* --- Controls --- */
+
+  made(control) {
+    const row = document.createElement("div");
+    const { name, options } = control;
+    const id = `live-${this.name}-${name}`;
+    const label = `<label for="${id}">${this.words[name]}</label>`;
+    if (options) {
+      const choices = options.map((option) => `<option value="${option}">${this.words[option] ?? option}</option>`);
+      row.innerHTML = `${label}<select id="${id}">${choices.join("")}</select>`;
+    } else if (isNumber(control)) {
+      const { min, max, log } = control;
+      const step = control.step ?? 1;
+      const [from, to, by] = log ? [Math.log10(min), Math.log10(max), 0.01] : [min, max, step];
+      row.className = "live-number";
+      row.innerHTML = `${label}<input type="range" id="${id}" min="${from}" max="${to}" step="${by}">
+        <input type="number" aria-label="${this.words[name]}" min="${min}" max="${max}" step="${isWhole(control) ? step : "any"}">`;
+    } else {
+      row.innerHTML = `<input type="checkbox" id="${id}">${label}`;
+    }
+    const inputs = [...row.querySelectorAll("input, select")];
+    this.inputs[name] = inputs;
+    for (const input of inputs) {
+      input.addEventListener("input", () => this.moved(control, input));
+      input.addEventListener("change", () => this.moved(control, input) && this.settled());
+    }
+    return row;
+  }
+
+  /** What an input says, now; whether that is a value. */
+  moved(control, input) {
+    let text = input.type === "checkbox" ? String(input.checked) : input.value;
+    if (control.log && input.type === "range") {
+      const { min, max, step = 1 } = control;
+      const value = Number((10 ** input.value).toPrecision(3));
+      const nearest = isWhole(control) ? min + step * Math.round((value - min) / step) : value;
+      text = String(Math.min(Math.max(nearest, min), max));
+    }
+    const value = this.read(control, text);
+    if (value === undefined) {
+      input.setAttribute("aria-invalid", true);
+      const { min, max } = control;
+      this.said.textContent = this.heard.textContent = this.words.outside(this.words[control.name], min, max);
+      return false;
+    }
+    this.state = { ...this.state, [control.name]: value };
+    input.removeAttribute("aria-invalid");
+    this.show(input);
+    this.frame ??= requestAnimationFrame(() => this.drawn());
+    return true;
+  }
+
+  /** Inputs as the state has it, but for the one in the reader's hand. */
+  show(hand) {
+    for (const control of this.controls) {
+      const value = this.state[control.name];
+      for (const input of this.inputs[control.name]) {
+        if (input === hand) continue;
+        input.removeAttribute("aria-invalid");
+        if (input.type === "checkbox") input.checked = value;
+        else input.value = control.log && input.type === "range" ? Math.log10(value) : value;
+      }
+      if (control.log) this.inputs[control.name][0].setAttribute("aria-valuetext", value);
+    }
+  }
+
+  /** Another state, all at once. */
+  changed(state) {
+    this.state = { ...this.state, ...state };
+    this.show();
+    this.drawn();
+    this.settled();
+  }
+
+  drawn() {
+    cancelAnimationFrame(this.frame);
+    this.frame = undefined;
+    this.draw(this.state);
+    this.said.textContent = this.say(this.state);
+  }
+
+  /** A change is done: it is said, and the address keeps it. */
+  settled() {
+    this.drawn();
+    this.heard.textContent = this.said.textContent;
+    this.remember();
+  }
+
+  /* --- Drawing --- */
+
+  /** A new element of the drawing. */
+  add(tag, attributes = {}, parent = this.svg) {
+    const element = document.createElementNS(this.svg.namespaceURI, tag);
+    parent.append(element);
+    return set(element, attributes);
+  }
+
+  /** A new label, around its place unless `attributes` say otherwise. */
+  label(x, y, text = "", attributes = {}) {
+    return set(this.add("text", { x, y, "text-anchor": "middle", ...attributes }), { text });
+  }
+
+  /** Calls `picked` with the place in the drawing that a finger or mouse presses or drags to. */
+  onpick(element, picked) {
+    const told = (event) => {
+      const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(this.svg.getScreenCTM().inverse());
+      picked(place.x, place.y);
+    };
+    element.addEventListener("pointerdown", (event) => {
+      element.setPointerCapture(event.pointerId);
+      told(event);
+    });
+    element.addEventListener("pointermove", (event) => event.buttons && told(event));
+    element.addEventListener("pointerup", () => this.settled());
+  }
+
+  /** What a finger or mouse has found: values that the controls have, too. */
+  pick(state) {
+    this.state = { ...this.state, ...state };
+    this.show();
+    this.frame ??= requestAnimationFrame(() => this.drawn());
+  }
+}
+
+/** Attributes of an element, and its `text`. */
+export function set(element, { text, ...attributes }) {
+  if (text !== undefined && element.textContent !== text) element.textContent = text;
+  for (const [name, value] of Object.entries(attributes)) {
+    element.setAttribute(name, typeof value === "number" ? Math.round(value * 100) / 100 : value);
+  }
+  return element;
+}
+
+/** The data of a path through points. */
+export const line = (points) => "M" + points.map(([x, y]) => `${x.toFixed(2)} ${y.toFixed(2)}`).join("L");
