@@ -5,7 +5,7 @@
 
      class Kernel extends LiveFigure {
        static box = [346, 160];  // of the drawing: 346 is the width of the book's, whose labels have the size 10
-       static rows = 2;          // of controls, the last one with Reset; the build keeps room for them
+       static rows = 2;          // of controls: one a number, and one or more for the others with Reset
        static controls = [{ name: "k", min: -8, max: 8, value: 3 }, { name: "turned", value: false }];
        static words = { en: { drawing: "What a screen reader calls it", k: "offset k" }, zh: ... };
        setup() {}                // once: what never changes, in this.svg
@@ -29,7 +29,7 @@ const language = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
 export const shown = (x, digits = 2) => x.toFixed(digits).replace(/^-(?=0\.?0*$)/, "").replace("-", "−");
 
 const isNumber = ({ min }) => min !== undefined;
-const whole = ({ step = 1 }) => Number.isInteger(step);
+const isWhole = ({ step = 1 }) => Number.isInteger(step);
 
 export class LiveFigure extends HTMLElement {
   connectedCallback() {
@@ -46,11 +46,13 @@ export class LiveFigure extends HTMLElement {
     [this.svg, this.form, this.said, this.heard] = panel.children;
     for (const named of [this.svg, this.form]) named.setAttribute("aria-label", this.words.drawing);
     this.inputs = {};
-    for (const control of controls) this.form.append(this.made(control));
+    const few = document.createElement("div"); // what shares a row: choices, and Reset
+    for (const control of controls) (isNumber(control) ? this.form : few).append(this.made(control));
     const reset = document.createElement("button");
     Object.assign(reset, { type: "button", textContent: this.words.reset });
     reset.addEventListener("click", () => this.changed(this.initial));
-    this.form.append(reset);
+    few.append(reset);
+    this.form.append(few);
     this.setup?.();
     this.state = { ...this.initial, ...this.addressed() };
     this.show();
@@ -85,9 +87,9 @@ export class LiveFigure extends HTMLElement {
   read(control, text) {
     if (control.options) return control.options.includes(text) ? text : undefined;
     if (!isNumber(control)) return { true: true, false: false }[text];
+    const { min, max, step = 1 } = control;
     const value = text.trim() === "" ? NaN : Number(text);
-    const fits = value >= control.min && value <= control.max && (!whole(control) || Number.isInteger(value));
-    return fits ? value : undefined;
+    return value >= min && value <= max && (!isWhole(control) || (value - min) % step === 0) ? value : undefined;
   }
 
   /** The values that the address has for this figure: #kernel.k=5&kernel.turned=true. */
@@ -128,7 +130,7 @@ export class LiveFigure extends HTMLElement {
       const [from, to, by] = log ? [Math.log10(min), Math.log10(max), 0.01] : [min, max, step];
       row.className = "live-number";
       row.innerHTML = `${label}<input type="range" id="${id}" min="${from}" max="${to}" step="${by}">
-        <input type="number" aria-label="${this.words[name]}" min="${min}" max="${max}" step="${whole(control) ? 1 : "any"}">`;
+        <input type="number" aria-label="${this.words[name]}" min="${min}" max="${max}" step="${isWhole(control) ? step : "any"}">`;
     } else {
       row.innerHTML = `<input type="checkbox" id="${id}">${label}`;
     }
@@ -145,8 +147,10 @@ export class LiveFigure extends HTMLElement {
   moved(control, input) {
     let text = input.type === "checkbox" ? String(input.checked) : input.value;
     if (control.log && input.type === "range") {
-      text = Number((10 ** input.value).toPrecision(3));
-      text = String(Math.min(Math.max(whole(control) ? Math.round(text) : text, control.min), control.max));
+      const { min, max, step = 1 } = control;
+      const value = Number((10 ** input.value).toPrecision(3));
+      const nearest = isWhole(control) ? min + step * Math.round((value - min) / step) : value;
+      text = String(Math.min(Math.max(nearest, min), max));
     }
     const value = this.read(control, text);
     if (value === undefined) {

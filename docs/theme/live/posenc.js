@@ -31,17 +31,25 @@ export function shift(code, k, base) {
   return turned;
 }
 
-/** ‖PE(t + k) − PE(t)‖. */
-export const codeDistance = (k, dim, base) =>
-  2 * Math.sqrt(sum(sinusoidalFrequencies(dim, base).map((omega) => Math.sin(k * (omega / 2)) ** 2)));
+/** ‖PE(t + k) − PE(t)‖ for each offset k. */
+export function codeDistance(offsets, dim, base) {
+  const frequencies = sinusoidalFrequencies(dim, base);
+  return offsets.map((k) => {
+    let total = 0; // no list of 256 squares for each of a hundred offsets, in every frame
+    for (const omega of frequencies) total += Math.sin(k * (omega / 2)) ** 2;
+    return 2 * Math.sqrt(total);
+  });
+}
 
-/** K(k) = PE(t) · PE(t + k). */
-export const relativeKernel = (k, dim, base) => dim / 2 - codeDistance(k, dim, base) ** 2 / 2;
+/** K(k) = PE(t) · PE(t + k) for each offset k. */
+export const relativeKernel = (offsets, dim, base) =>
+  codeDistance(offsets, dim, base).map((distance) => dim / 2 - distance ** 2 / 2);
 
 /** The offsets below n at which two codes come nearer than `tolerance`: than those of neighbours. */
-export function aliasOffsets(n, dim, base, tolerance = codeDistance(1, dim, base)) {
+export function aliasOffsets(n, dim, base, tolerance = codeDistance([1], dim, base)[0]) {
   const offsets = Array.from({ length: n - 1 }, (_, i) => i + 1);
-  return offsets.filter((k) => codeDistance(k, dim, base) < tolerance);
+  const distances = codeDistance(offsets, dim, base);
+  return offsets.filter((_, i) => distances[i] < tolerance);
 }
 
 /** The slowest frequency, signed, that has the same values as `omega` at all whole positions. */

@@ -1,0 +1,123 @@
+/* A position as the hands of clocks, and the wave of one of them around it. */
+import { BLUE, GREY, LiveFigure, ORANGE, line, set, shown } from "./figure.js";
+import { sinusoidalEncoding, sinusoidalWavelengths } from "./posenc.js";
+
+const LAST = 4999; // door of the corridor
+const RADIUS = 34;
+const [LEFT, RIGHT, TOP, HEIGHT] = [28, 340, 140, 62]; // of the wave
+const POINTS = 160;
+const DOTS = 40; // positions that can be told apart on the wave
+
+class Clocks extends LiveFigure {
+  static box = [346, 236];
+  static rows = 3;
+  static controls = [
+    { name: "t", min: 0, max: LAST, value: 50 },
+    { name: "pair", min: 0, max: 3, value: 0 },
+  ];
+  static words = {
+    en: {
+      drawing: "Four clocks at position t, and the wave of one pair around it",
+      t: "position t",
+      pair: "wave of pair",
+      wavelength: "wavelength",
+      legend: ["sine", "cosine"],
+      position: "position",
+      said: (t, pair, turns, sine, cosine, wavelength) =>
+        `At t = ${t} hand ${pair} has gone round ${turns} times. It shows sine ${sine} and cosine ${cosine}, ` +
+        `and would show the same after ${wavelength} positions.`,
+    },
+    zh: {
+      drawing: "位置 t 上的四个钟，以及其中一对在这附近的波形",
+      t: "位置 t",
+      pair: "看第几对的波",
+      wavelength: "波长",
+      legend: ["正弦", "余弦"],
+      position: "位置",
+      said: (t, pair, turns, sine, cosine, wavelength) =>
+        `在 t = ${t}，指针 ${pair} 已经转了 ${turns} 圈，读数是正弦 ${sine}、余弦 ${cosine}；` +
+        `再走 ${wavelength} 个位置，读数又会一样。`,
+    },
+  };
+
+  setup() {
+    const { words } = this;
+    this.dim = 8;
+    this.wavelengths = sinusoidalWavelengths(this.dim);
+    this.clocks = [...this.wavelengths].map((wavelength, i) => {
+      const x = 43.25 + 86.5 * i;
+      this.label(x, 10, words.wavelength);
+      this.label(x, 22, grouped(wavelength));
+      const clock = this.add("g", { transform: `translate(${x} 64)`, fill: "none", stroke: GREY });
+      const frame = this.add("circle", { r: RADIUS }, clock);
+      this.add("path", { d: `M0 ${-RADIUS - 3}v6` }, clock);
+      const hand = this.add("g", { stroke: BLUE, "stroke-width": 2 }, clock);
+      this.add("path", { d: `M0 0V${-RADIUS}` }, hand);
+      this.add("circle", { cy: -RADIUS, r: 2.4, fill: BLUE, stroke: "none" }, hand);
+      return { frame, hand };
+    });
+    for (const value of [-1, 0, 1]) {
+      const stroke = { stroke: GREY, "stroke-width": value ? 0.3 : 0.8 };
+      this.add("path", { d: line([[LEFT, this.y(value)], [RIGHT, this.y(value)]]), ...stroke });
+      this.label(LEFT - 4, this.y(value) + 3.5, shown(value, 0), { "text-anchor": "end" });
+    }
+    [BLUE, ORANGE].forEach((stroke, n) => {
+      const entry = this.add("g", { transform: `translate(${[110, 190][n]} 127)` });
+      this.add("path", { d: "M0 -3.5H20", stroke, "stroke-width": 2, "stroke-dasharray": n ? "5 3" : "none" }, entry);
+      set(this.add("text", { x: 25 }, entry), { text: words.legend[n] });
+    });
+    this.now = this.add("path", { stroke: "currentColor" });
+    this.waves = [BLUE, ORANGE].map((stroke, n) => ({
+      curve: this.add("path", { fill: "none", stroke, "stroke-width": 1.6, "stroke-dasharray": n ? "5 3" : "none" }),
+      dots: this.add("path", { fill: "none", stroke, "stroke-width": 3.6, "stroke-linecap": "round" }),
+      dot: this.add("circle", { r: 3.4, fill: stroke }),
+    }));
+    const below = TOP + HEIGHT + 16;
+    this.from = this.label(LEFT, below);
+    this.to = this.label(RIGHT, below, "", { "text-anchor": "end" });
+    this.label((LEFT + RIGHT) / 2, below, words.position);
+  }
+
+  y(value) {
+    return TOP + HEIGHT / 2 - (value * HEIGHT) / 2;
+  }
+
+  draw({ t, pair }) {
+    const code = sinusoidalEncoding(t, this.dim);
+    this.clocks.forEach(({ frame, hand }, i) => {
+      const turn = (Math.atan2(code[2 * i], code[2 * i + 1]) * 180) / Math.PI;
+      set(hand, { transform: `rotate(${turn})` });
+      set(frame, { "stroke-width": i === pair ? 2.5 : 1 });
+    });
+    // As many positions as make four waves, with t among them.
+    const width = Math.min(Math.round(4 * this.wavelengths[pair]), LAST);
+    const from = Math.max(0, Math.min(t - (width >> 1), LAST - width));
+    const x = (place) => LEFT + ((place - from) * (RIGHT - LEFT)) / width;
+    const places = Array.from({ length: POINTS + 1 }, (_, n) => from + (n * width) / POINTS);
+    const whole = width > DOTS ? [] : Array.from({ length: width + 1 }, (_, n) => from + n);
+    const read = (all) => all.map((place) => sinusoidalEncoding(place, this.dim));
+    const [curve, dots] = [read(places), read(whole)];
+    this.waves.forEach((wave, n) => {
+      const point = (place, code) => [x(place), this.y(code[2 * pair + n])];
+      set(wave.curve, { d: line(places.map((place, k) => point(place, curve[k]))) });
+      set(wave.dots, { d: whole.map((place, k) => `M${point(place, dots[k]).map((v) => v.toFixed(2)).join(" ")}h0`).join("") });
+      const [cx, cy] = point(t, code);
+      set(wave.dot, { cx, cy });
+    });
+    set(this.now, { d: line([[x(t), TOP], [x(t), TOP + HEIGHT]]) });
+    set(this.from, { text: String(from) });
+    set(this.to, { text: String(from + width) });
+    const turns = shown(t / this.wavelengths[pair]);
+    const [sine, cosine] = [shown(code[2 * pair]), shown(code[2 * pair + 1])];
+    this.sentence = this.words.said(t, pair, turns, sine, cosine, grouped(this.wavelengths[pair]));
+  }
+
+  say() {
+    return this.sentence;
+  }
+}
+
+/** 6.28, 62.8, 628, 6 283. */
+const grouped = (x) => String(x < 1000 ? Number(x.toPrecision(3)) : Math.round(x)).replace(/(\d)(?=\d{3}$)/, "$1 ");
+
+customElements.define("live-clocks", Clocks);

@@ -1,0 +1,89 @@
+/* The dot product of two codes by their offset, for two widths and bases. */
+import { BLUE, GREY, LiveFigure, ORANGE, line, set, shown } from "./figure.js";
+import { relativeKernel } from "./posenc.js";
+
+const REACH = 100;
+const [LEFT, RIGHT, TOP, HEIGHT] = [30, 334, 24, 140];
+const OFFSETS = Array.from({ length: REACH + 1 }, (_, k) => k);
+const STYLES = [
+  { stroke: BLUE, "stroke-width": 1.4 },
+  { stroke: ORANGE, "stroke-width": 1.4, "stroke-dasharray": "5 3" },
+];
+const width = (name, value) => ({ name, min: 2, max: 512, step: 2, log: true, value });
+const base = (name, value) => ({ name, min: 1.5, max: 1e6, step: 0.1, log: true, value });
+
+class Kernel extends LiveFigure {
+  static box = [346, 200];
+  static rows = 5;
+  static controls = [width("dimA", 64), base("baseA", 10000), width("dimB", 512), base("baseB", 10000)];
+  static words = {
+    en: {
+      drawing: "K(k) / K(0) of two codes for offsets 0 to 100",
+      dimA: "A, width",
+      baseA: "A, base",
+      dimB: "B, width",
+      baseB: "B, base",
+      offset: "offset k",
+      said: (code, rise, least) =>
+        `${code} ${rise === undefined ? "falls all the way" : `rises after k = ${rise} for the first time`}; its least is ${least}.`,
+    },
+    zh: {
+      drawing: "两套编码在偏移 0 到 100 上的 K(k) / K(0)",
+      dimA: "A 的宽度",
+      baseA: "A 的底数",
+      dimB: "B 的宽度",
+      baseB: "B 的底数",
+      offset: "偏移 k",
+      said: (code, rise, least) =>
+        `${code} ${rise === undefined ? "一路下降" : `在 k = ${rise} 之后首次回升`}，最小值 ${least}。`,
+    },
+  };
+
+  setup() {
+    this.kept = {};
+    for (const value of [-1, -0.5, 0, 0.5, 1]) {
+      const stroke = { stroke: GREY, "stroke-width": value ? 0.3 : 0.8 };
+      this.add("path", { d: line([[LEFT, y(value)], [RIGHT, y(value)]]), ...stroke });
+      this.label(LEFT - 4, y(value) + 3.5, shown(value, 1), { "text-anchor": "end" });
+    }
+    for (const k of [0, 20, 40, 60, 80, 100]) this.label(x(k), y(-1) + 14, String(k));
+    this.label((LEFT + RIGHT) / 2, y(-1) + 29, this.words.offset);
+    this.label(LEFT, 12, "K(k) / K(0)", { "text-anchor": "start" });
+    this.codes = ["A", "B"].map((name, n) => {
+      this.add("path", { d: `M${220 + 60 * n} 8.5h22`, fill: "none", ...STYLES[n] });
+      this.label(246 + 60 * n, 12, name, { "text-anchor": "start" });
+      return {
+        name,
+        curve: this.add("path", { fill: "none", ...STYLES[n] }),
+        rise: n
+          ? this.add("rect", { width: 7, height: 7, fill: ORANGE })
+          : this.add("circle", { r: 4, fill: BLUE }),
+      };
+    });
+  }
+
+  draw(state) {
+    this.sentence = this.codes.map(({ name, curve, rise }) => {
+      const [dim, base] = [state[`dim${name}`], state[`base${name}`]];
+      const asked = `${dim} ${base}`;
+      if (this.kept[name]?.asked !== asked) {
+        const shares = relativeKernel(OFFSETS, dim, base).map((dot) => dot / (dim / 2));
+        const up = shares.findIndex((share, k) => shares[k + 1] > share);
+        this.kept[name] = { asked, sentence: this.words.said(name, up < 0 ? undefined : up, shown(Math.min(...shares))) };
+        set(curve, { d: line(shares.map((share, k) => [x(k), y(share)])) });
+        const [cx, cy] = [x(up), y(shares[up] ?? 0)];
+        set(rise, { opacity: up < 0 ? 0 : 1, ...(name === "A" ? { cx, cy } : { x: cx - 3.5, y: cy - 3.5 }) });
+      }
+      return this.kept[name].sentence;
+    });
+  }
+
+  say() {
+    return this.sentence.join(document.documentElement.lang.startsWith("zh") ? "" : " ");
+  }
+}
+
+const x = (k) => LEFT + (k * (RIGHT - LEFT)) / REACH;
+const y = (share) => TOP + ((1 - share) * HEIGHT) / 2;
+
+customElements.define("live-kernel", Kernel);
