@@ -4,8 +4,8 @@ import { alibiSlopes } from "./posenc.js";
 
 const MOST = 12; // heads
 const [FAR, LOW, HIGH] = [10000, 0.1, 100]; // distance, and content
-const [LEFT, RIGHT, TOP, BOTTOM] = [34, 318, 22, 152]; // of the map
-const [FULL, EMPTY] = [212, 272]; // of the bars
+const [LEFT, RIGHT, TOP, BOTTOM] = [34, 314, 22, 152]; // of the map
+const [FULL, EMPTY] = [222, 282]; // of the bars
 const part = (value, low, high) => Math.log(value / low) / Math.log(high / low);
 const x = (distance) => LEFT + part(distance, 1, FAR) * (RIGHT - LEFT);
 const y = (content) => BOTTOM - part(content, LOW, HIGH) * (BOTTOM - TOP);
@@ -18,7 +18,7 @@ function farWeight(m, back, content) {
 }
 
 class AlibiSlopes extends LiveFigure {
-  static box = [346, 324];
+  static box = [346, 330];
   static rows = 4;
   static controls = [
     { name: "back", min: 1, max: FAR, log: true, value: 39 },
@@ -35,9 +35,9 @@ class AlibiSlopes extends LiveFigure {
       distance: "distance t − u",
       weight: "weight of the far key, all other keys having the score 0",
       slopes: "slope",
-      said: ({ back, content, heads }, wins, half, price, flat) =>
-        `${back} back with a score of ${content}, the key outbids the query’s own in ${wins} of ${heads} heads ` +
-        `and gets half of the attention in ${half}. In the flattest it pays ${price} and gets ${flat}.`,
+      said: ({ back, content, heads }, wins, price, flat) =>
+        `${back} back with a score of ${content}, the key outbids the query’s own in ${wins} of ${heads} heads. ` +
+        `In the flattest it pays ${price} and gets ${flat} of the attention.`,
     },
     zh: {
       drawing: "远处的一个键：内容分数与距离的价钱，以及它在每个头里的权重",
@@ -48,9 +48,9 @@ class AlibiSlopes extends LiveFigure {
       distance: "距离 t − u",
       weight: "远处那个键的权重（其余键的分数都是 0）",
       slopes: "斜率",
-      said: ({ back, content, heads }, wins, half, price, flat) =>
-        `${back} 步之前，分数 ${content}：${heads} 个头里，这个键在 ${wins} 个头里胜过查询自己的键，` +
-        `在 ${half} 个头里得到一半以上的注意力。在最平的头里，它付 ${price}，得 ${flat}。`,
+      said: ({ back, content, heads }, wins, price, flat) =>
+        `${back} 步之前的键，分数 ${content}，在 ${heads} 个头中的 ${wins} 个里胜过查询自己的键。` +
+        `在最平的头里，它付出 ${price}，得到 ${flat} 的注意力。`,
     },
   };
 
@@ -74,6 +74,8 @@ class AlibiSlopes extends LiveFigure {
       );
       this.pick({ back: Math.round(FAR ** across), content: Number((LOW * (HIGH / LOW) ** up).toPrecision(3)) });
     });
+    this.steepest = this.label(0, TOP + 11, "", { "text-anchor": "end" });
+    this.flattest = this.label(RIGHT + 4, 0, "", { "text-anchor": "start" });
     this.key = this.add("circle", { r: 5, fill: ORANGE, "pointer-events": "none" });
     this.label(LEFT - 26, FULL - 20, words.weight, { "text-anchor": "start" });
     for (const weight of [0, 0.5, 1]) {
@@ -86,7 +88,7 @@ class AlibiSlopes extends LiveFigure {
       weight: this.label(0, 0),
       slope: this.label(0, 0),
     }));
-    this.label((LEFT + 342) / 2, EMPTY + 40, words.slopes);
+    this.axis = this.label((LEFT + 342) / 2, 0, words.slopes);
   }
 
   draw({ back, content, heads }) {
@@ -94,6 +96,11 @@ class AlibiSlopes extends LiveFigure {
     const wins = this.slopes.map((m) => content > m * back);
     this.weights = this.slopes.map((m) => farWeight(m, back, content));
     this.wins = wins.filter(Boolean).length;
+    this.flat = Math.min(...this.slopes);
+    const steep = Math.max(...this.slopes);
+    set(this.steepest, { x: x(HIGH / steep) - 24, text: steep > this.flat ? slope(steep) : "" });
+    set(this.flattest, { y: y(this.flat * FAR) + 3.5, text: slope(this.flat) });
+    set(this.axis, { y: EMPTY + (heads > 8 ? 40 : 28) });
     set(this.key, { cx: x(back), cy: y(content) });
     const width = (342 - LEFT) / heads;
     for (let h = 0; h < MOST; h++) {
@@ -115,9 +122,8 @@ class AlibiSlopes extends LiveFigure {
   }
 
   say(state) {
-    const flat = this.slopes.indexOf(Math.min(...this.slopes));
-    const half = this.weights.filter((weight) => weight >= 0.5).length;
-    return this.words.said(state, this.wins, half, shown(this.slopes[flat] * state.back), shown(this.weights[flat]));
+    const [price, weight] = [this.flat * state.back, this.weights[this.slopes.indexOf(this.flat)]];
+    return this.words.said(state, this.wins, shown(price), shown(weight));
   }
 }
 customElements.define("live-alibi-slopes", AlibiSlopes);

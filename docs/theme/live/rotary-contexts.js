@@ -41,8 +41,8 @@ class RotaryContexts extends LiveFigure {
       said: ({ length }, pairs, left, most, first, last) =>
         `At ${length} tokens ` +
         (left ? `${left} of ${pairs} pairs reach angles never seen, by up to ${most} of a turn. ` : "no pair leaves what training saw. ") +
-        `Steps of the fastest pair shrink to ${first}, of the slowest to ${last}.`,
-      yarnSaid: (scale) => ` Queries and keys times ${scale}.`,
+        `The fastest pair keeps ${first} of its step, the slowest ${last}.`,
+      yarnSaid: (scale) => ` Queries and keys are multiplied by ${scale}.`,
     },
     zh: {
       drawing: "上下文变长后每一对转了多远，每步又缩了多少",
@@ -61,8 +61,8 @@ class RotaryContexts extends LiveFigure {
       said: ({ length }, pairs, left, most, first, last) =>
         `到 ${length} 个词元，` +
         (left ? `${pairs} 对里有 ${left} 对转到没见过的角度，最多超出 ${most} 圈。` : "没有一对转出训练见过的范围。") +
-        `每步的转角，最快的一对缩到 ${first}，最慢的一对缩到 ${last}。`,
-      yarnSaid: (scale) => `查询和键再乘 ${scale}。`,
+        `每步的转角是原来的几倍：最快的一对 ${first}，最慢的一对 ${last}。`,
+      yarnSaid: (scale) => `查询和键都要乘 ${scale}。`,
     },
   };
 
@@ -81,13 +81,13 @@ class RotaryContexts extends LiveFigure {
       }
     }
     const [top, bottom] = PANELS;
-    this.title = this.label(LEFT, 11, "", { "text-anchor": "start" });
+    this.heading = this.label(LEFT, 11, "", { "text-anchor": "start" });
     this.within = this.add("path", { fill: BLUE });
     this.beyond = this.add("path", { fill: ORANGE });
     const steps = [...this.seen].flatMap((turns, i) => [i, i + 1].map((edge) => [this.x(edge), y(top, turns)]));
     this.add("path", { d: line(steps), fill: "none", stroke: "currentColor", "stroke-width": 1.4 });
     words.legend.forEach((text, n) => {
-      const entry = this.add("g", { transform: `translate(${[LEFT, 130, 226][n]} 25)` });
+      const entry = this.add("g", { transform: `translate(${[LEFT, 138, 236][n]} 25)` });
       if (n) this.add("rect", { y: -7, width: 8, height: 7, fill: n > 1 ? ORANGE : BLUE }, entry);
       else this.add("path", { d: "M0 -3.5H14", stroke: "currentColor", "stroke-width": 1.4 }, entry);
       set(this.add("text", { x: n ? 12 : 18 }, entry), { text });
@@ -122,7 +122,7 @@ class RotaryContexts extends LiveFigure {
     const none = reached.map(() => 0);
     const inside = reached.map((turns, i) => Math.min(turns, this.seen[i]));
     const [top, bottom] = PANELS;
-    set(this.title, { text: this.words.turned(length) });
+    set(this.heading, { text: this.words.turned(length) });
     set(this.within, { d: this.bars(top, none, inside) });
     set(this.beyond, { d: this.bars(top, inside, inside.map((turns, i) => turns + left[i])) });
     this.ratios = [...omega].map((w, i) => w / this.usual[i]);

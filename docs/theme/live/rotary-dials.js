@@ -33,7 +33,7 @@ class RotaryDials extends LiveFigure {
       wave: (length) => `λ = ${length}`,
       said: ({ t, k }, sum, best) => `Query at ${t}, key at ${shown(t + k, 0)}: ${sum}, as from any t. ${best}`,
       none: "Without a pair all keys have the same score.",
-      best: (best, margin, next) => `The offset ${best} has the highest score, ${margin} above the next, offset ${next}.`,
+      best: (best, margin, next) => `Offset ${best} has the highest score, ${margin} above the next, offset ${next}.`,
     },
     zh: {
       drawing: "三个表盘上的查询和键，以及分数随偏移的变化",
@@ -139,7 +139,7 @@ class RotaryDials extends LiveFigure {
     if (!on.includes(true)) return words.none;
     const shownParts = [...parts].filter((_, i) => on[i]).map(signed);
     const sum = shownParts.length > 1 ? `${shownParts.join(" ")} = ${signed(total)}` : shownParts[0];
-    return words.said(state, sum, words.best(shown(best[1], 0), shown(best[0] - next[0], 4), shown(next[1], 0)));
+    return words.said(state, sum, words.best(shown(best[1], 0), (best[0] - next[0]).toPrecision(2), shown(next[1], 0)));
   }
 }
 customElements.define("live-rotary-dials", RotaryDials);
