@@ -46,9 +46,9 @@ class Clocks extends LiveFigure {
     this.wavelengths = sinusoidalWavelengths(this.dim);
     this.clocks = [...this.wavelengths].map((wavelength, i) => {
       const x = 43.25 + 86.5 * i;
-      this.label(x, 10, words.wavelength);
-      this.label(x, 22, grouped(wavelength));
-      const clock = this.add("g", { transform: `translate(${x} 64)`, fill: "none", stroke: GREY });
+      this.label(x, 12, words.wavelength);
+      this.label(x, 24, grouped(wavelength));
+      const clock = this.add("g", { transform: `translate(${x} 66)`, fill: "none", stroke: GREY });
       const frame = this.add("circle", { r: RADIUS }, clock);
       this.add("path", { d: `M0 ${-RADIUS - 3}v6` }, clock);
       const hand = this.add("g", { stroke: BLUE, "stroke-width": 2 }, clock);

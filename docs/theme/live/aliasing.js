@@ -1,0 +1,93 @@
+/* Two waves with the same values at all whole positions, and what becomes of these in eight binary digits. */
+import { BLUE, GREY, LiveFigure, ORANGE, line, set, shown } from "./figure.js";
+import { slowestAlias, toBfloat16 } from "./posenc.js";
+
+const STEPS = 12;
+const POINTS = 480;
+const [LEFT, RIGHT, TOP, HEIGHT] = [28, 336, 26, 92];
+
+class Aliasing extends LiveFigure {
+  static box = [346, 152];
+  static rows = 3;
+  static controls = [
+    { name: "omega", min: 0.1, max: 12.5, step: 0.01, value: 5.3 },
+    { name: "start", min: 0, max: 4096, value: 0 },
+    { name: "bfloat16", value: false },
+  ];
+  static words = {
+    en: {
+      drawing: "A wave, the slowest one with the same samples, and the samples",
+      omega: "frequency ω",
+      start: "first position",
+      bfloat16: "positions in bfloat16",
+      waves: ["wave of ω", "slowest with its samples"],
+      position: "position",
+      same: (omega, alias) => `ω = ${omega} has the samples of ω = ${alias}: whoever looks once a step cannot tell them apart.`,
+      own: (omega) => `At ω = ${omega} no slower wave has the same samples.`,
+      kept: (all, kept, most) => ` Of ${all} positions bfloat16 keeps ${kept}; the samples are off by up to ${most}.`,
+    },
+    zh: {
+      drawing: "一条波、采样值与它相同的最慢的波，以及这些采样值",
+      omega: "频率 ω",
+      start: "起始位置",
+      bfloat16: "位置存成 bfloat16",
+      waves: ["频率 ω 的波", "采样相同的最慢的波"],
+      position: "位置",
+      same: (omega, alias) => `ω = ${omega} 的采样值和 ω = ${alias} 的一样：一步只看一眼，分不出是哪一条。`,
+      own: (omega) => `ω = ${omega} 时，没有更慢的波有同样的采样值。`,
+      kept: (all, kept, most) => `${all} 个位置存成 bfloat16 只剩 ${kept} 个，采样值最多差 ${most}。`,
+    },
+  };
+
+  setup() {
+    const { words } = this;
+    for (const value of [-1, 0, 1]) {
+      const stroke = { stroke: GREY, "stroke-width": value ? 0.3 : 0.8 };
+      this.add("path", { d: line([[LEFT, y(value)], [RIGHT, y(value)]]), ...stroke });
+      this.label(LEFT - 4, y(value) + 3.5, shown(value, 0), { "text-anchor": "end" });
+    }
+    const styles = [
+      { fill: "none", stroke: BLUE, "stroke-width": 1.2 },
+      { fill: "none", stroke: ORANGE, "stroke-width": 1.8, "stroke-dasharray": "5 3" },
+    ];
+    this.waves = styles.map((style, n) => {
+      this.add("path", { d: `M${[LEFT, 140][n]} 8.5h22`, ...style });
+      this.label([LEFT, 140][n] + 26, 12, words.waves[n], { "text-anchor": "start" });
+      return this.add("path", style);
+    });
+    this.samples = Array.from({ length: STEPS + 1 }, () => this.add("circle", { r: 3.2, fill: "currentColor" }));
+    this.from = this.label(LEFT, y(-1) + 15);
+    this.to = this.label(RIGHT, y(-1) + 15, "", { "text-anchor": "end" });
+    this.label((LEFT + RIGHT) / 2, y(-1) + 15, words.position);
+  }
+
+  draw({ omega, start, bfloat16 }) {
+    const { words } = this;
+    const alias = slowestAlias(omega);
+    const places = Array.from({ length: POINTS + 1 }, (_, n) => (n * STEPS) / POINTS);
+    [omega, alias].forEach((speed, n) => {
+      const wave = (place) => Math.sin(omega * start + speed * place); // one phase at the first position
+      set(this.waves[n], { d: line(places.map((place) => [x(place), y(wave(place))])) });
+    });
+    const positions = this.samples.map((_, step) => start + step);
+    const kept = bfloat16 ? positions.map(toBfloat16) : positions;
+    const values = kept.map((t) => Math.sin(omega * t));
+    this.samples.forEach((sample, step) => set(sample, { cx: x(step), cy: y(values[step]) }));
+    set(this.from, { text: String(start) });
+    set(this.to, { text: String(start + STEPS) });
+    const most = Math.max(...values.map((value, step) => Math.abs(value - Math.sin(omega * positions[step]))));
+    const asked = Number(omega.toFixed(2));
+    this.sentence =
+      (Math.abs(alias - omega) < 1e-9 ? words.own(asked) : words.same(asked, shown(alias))) +
+      (bfloat16 ? words.kept(positions.length, new Set(kept).size, shown(most)) : "");
+  }
+
+  say() {
+    return this.sentence;
+  }
+}
+
+const x = (step) => LEFT + (step * (RIGHT - LEFT)) / STEPS;
+const y = (value) => TOP + ((1 - value) * HEIGHT) / 2;
+
+customElements.define("live-aliasing", Aliasing);
