@@ -1,0 +1,116 @@
+/* A patch of a picture and the patches whose codes are most like its own: as a list, and by row and column. */
+import { BLUE, GREY, LiveFigure, ORANGE, set } from "./figure.js";
+import { coordinateEncoding, dot, sinusoidalEncoding } from "./posenc.js";
+
+const SIDE = 14;
+const CELL = 11;
+const TOP = 34;
+const NEAREST = 4;
+const patches = Array.from({ length: SIDE * SIDE }, (_, n) => ({ row: Math.floor(n / SIDE), column: n % SIDE }));
+
+class GridCode extends LiveFigure {
+  static box = [346, 212];
+  static rows = 3;
+  static controls = [
+    { name: "row", min: 0, max: SIDE - 1, value: 6 },
+    { name: "column", min: 0, max: SIDE - 1, value: 6 },
+    { name: "softmax", value: false },
+  ];
+  static words = {
+    en: {
+      drawing: "Two maps of a picture: how much the code of each patch is like that of one patch",
+      row: "row",
+      column: "column",
+      softmax: "after softmax",
+      titles: ["one list", "rows and columns"],
+      shades: (softmax) => (softmax ? "weight / largest" : "score / largest"),
+      outlined: "most like it",
+      and: ", ",
+      said: ({ row, column }, list, grid) =>
+        `Most like the patch in row ${row}, column ${column}: in the list ${list}; by rows and columns ${grid}.`,
+    },
+    zh: {
+      drawing: "一张图的两幅分布图：每个图块的编码与选中图块的有多像",
+      row: "行",
+      column: "列",
+      softmax: "经过 softmax",
+      titles: ["一串", "行和列"],
+      shades: (softmax) => (softmax ? "权重 / 最大值" : "分数 / 最大值"),
+      outlined: "与它最像",
+      and: "、",
+      said: ({ row, column }, list, grid) =>
+        `与第 ${row} 行第 ${column} 列最像的图块：排成一串时是 ${list}；按行和列编码时是 ${grid}。`,
+    },
+  };
+
+  setup() {
+    const { words } = this;
+    const dim = this.number("dim", 64);
+    const ofLength1 = (code) => code.map((x) => x / Math.sqrt(dim / 2));
+    const codes = [
+      patches.map((_, n) => ofLength1(sinusoidalEncoding(n, dim))),
+      patches.map(({ row, column }) => ofLength1(coordinateEncoding([row, column], dim))),
+    ];
+    this.gain = Math.sqrt(dim) / 2; // of scores of codes in their own length, divided by √dim
+    this.maps = codes.map((code, m) => {
+      const x = 11 + 170 * m;
+      this.label(x + (CELL * SIDE) / 2, 14, words.titles[m]);
+      const map = this.add("g", { transform: `translate(${x} ${TOP})` });
+      this.add("rect", { width: CELL * SIDE, height: CELL * SIDE, fill: "none", stroke: GREY, "stroke-width": 0.6 }, map);
+      const cells = patches.map(({ row, column }) =>
+        this.add("rect", { x: CELL * column, y: CELL * row, width: CELL, height: CELL, fill: BLUE }, map),
+      );
+      const square = (inset, style) => this.add("rect", { width: CELL - 2 * inset, height: CELL - 2 * inset, ...style }, map);
+      const nearest = Array.from({ length: NEAREST }, () => square(1, { fill: "none", stroke: ORANGE, "stroke-width": 1.6 }));
+      const chosen = square(0, { fill: ORANGE });
+      const arrows = [0, 1].map(() => this.add("path", { d: "M0 0L-4 -7H4z", fill: ORANGE }, map));
+      const touched = this.add("rect", { width: CELL * SIDE, height: CELL * SIDE, fill: "transparent", cursor: "crosshair" }, map);
+      touched.style.touchAction = "pan-y";
+      this.onpick(touched, (px, py) => {
+        const within = (distance) => Math.min(Math.max(Math.floor(distance / CELL), 0), SIDE - 1);
+        this.pick({ row: within(py - TOP), column: within(px - x) });
+      });
+      return { code, cells, nearest, chosen, arrows };
+    });
+    this.legend();
+  }
+
+  /** What the colours are, and the outline. */
+  legend() {
+    this.label(11, 207, "0", { "text-anchor": "start" });
+    const shades = [0, 0.25, 0.5, 0.75, 1];
+    shades.forEach((score, n) => {
+      this.add("rect", { x: 21 + 12 * n, y: 199, width: 12, height: 9, fill: BLUE, "fill-opacity": score });
+    });
+    this.add("rect", { x: 21, y: 199, width: 60, height: 9, fill: "none", stroke: GREY, "stroke-width": 0.6 });
+    this.shades = this.label(85, 207, "", { "text-anchor": "start" });
+    this.add("rect", { x: 232, y: 199, width: 9, height: 9, fill: "none", stroke: ORANGE, "stroke-width": 1.6 });
+    this.label(246, 207, this.words.outlined, { "text-anchor": "start" });
+  }
+
+  draw({ row, column, softmax }) {
+    const own = SIDE * row + column;
+    this.found = this.maps.map(({ code, cells, nearest, chosen, arrows }) => {
+      const scores = code.map((other) => dot(code[own], other));
+      cells.forEach((cell, n) => {
+        set(cell, { "fill-opacity": softmax ? Math.exp(this.gain * (scores[n] - 1)) : Math.max(scores[n], 0) });
+      });
+      const order = scores.map((_, n) => n).filter((n) => n !== own);
+      order.sort((a, b) => Math.round(1e9 * (scores[b] - scores[a])) || a - b);
+      const close = order.slice(0, NEAREST);
+      nearest.forEach((outline, n) => {
+        set(outline, { x: CELL * patches[close[n]].column + 1, y: CELL * patches[close[n]].row + 1 });
+      });
+      set(chosen, { x: CELL * column, y: CELL * row });
+      set(arrows[0], { transform: `translate(${CELL * (column + 0.5)} -3)` });
+      set(arrows[1], { transform: `translate(-3 ${CELL * (row + 0.5)}) rotate(-90)` });
+      return close.map((n) => `(${patches[n].row}, ${patches[n].column})`).join(this.words.and);
+    });
+    set(this.shades, { text: `1  ${this.words.shades(softmax)}` });
+  }
+
+  say(state) {
+    return this.words.said(state, ...this.found);
+  }
+}
+customElements.define("live-grid-code", GridCode);
