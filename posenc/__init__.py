@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from posenc.addition import add_positions, concat_positions
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.attention import dot_product_attention
+from posenc.extrapolation import logn_scale
 from posenc.graphs import anchor_distances, laplacian_eigenvectors, random_walk_probabilities
 from posenc.grids import grid_coordinates, grid_encoding, interpolate_grid, reorder_grid
 from posenc.learned import interpolate_table, learned_encoding
@@ -81,6 +82,7 @@ __all__ = [
     "learned_encoding",
     "linear_frequencies",
     "llama3_frequencies",
+    "logn_scale",
     "masked_loss",
     "masked_mean",
     "mrope_coordinates",

@@ -8,6 +8,16 @@ font to `rcParams["font.family"]`.
 from posenc.plot.addition import read_back_curves, table_sum, training_panels, vector_sum
 from posenc.plot.alibi import alibi_maps, alibi_rows, alibi_weights, weight_curves
 from posenc.plot.attention import attention_map
+from posenc.plot.extrapolation import (
+    accuracy_by_length,
+    cosine_sums,
+    distance_weights,
+    entropy_curves,
+    needed_scores,
+    score_by_position,
+    seen_angles,
+    visit_shares,
+)
 from posenc.plot.graphs import graph_codes
 from posenc.plot.grids import axis_pairs, grid_maps
 from posenc.plot.learned import table_columns, table_lengths
@@ -39,6 +49,7 @@ from posenc.plot.sinusoidal import (
 from posenc.plot.times import clip_axis, time_kernels
 
 __all__ = [
+    "accuracy_by_length",
     "alibi_maps",
     "alibi_rows",
     "alibi_weights",
@@ -51,8 +62,11 @@ __all__ = [
     "clip_axis",
     "clock_hands",
     "code_distances",
+    "cosine_sums",
     "distance_profiles",
+    "distance_weights",
     "energy_shares",
+    "entropy_curves",
     "frequency_ratios",
     "graph_codes",
     "grid_maps",
@@ -66,6 +80,7 @@ __all__ = [
     "loss_denominators",
     "mask_maps",
     "nearest_codes",
+    "needed_scores",
     "offset_stripes",
     "order_blindness",
     "output_mask_bars",
@@ -76,8 +91,10 @@ __all__ = [
     "read_back_curves",
     "ring_schedule",
     "rotating_pairs",
+    "score_by_position",
     "score_curves",
     "score_decay",
+    "seen_angles",
     "shard_rows",
     "shift_arrows",
     "shift_errors",
@@ -89,6 +106,7 @@ __all__ = [
     "toeplitz_maps",
     "training_panels",
     "vector_sum",
+    "visit_shares",
     "waveforms",
     "wavelength_ladder",
     "weight_curves",

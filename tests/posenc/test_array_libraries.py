@@ -43,6 +43,11 @@ CALLS = {
     "decode_position": lambda a: posenc.sinusoidal.decode_position(a(posenc.sinusoidal_encoding(T, 16)), 40),
     "integer_encoding": lambda a: posenc.integer_encoding(a(T), 3, start=1),
     "one_hot_encoding": lambda a: posenc.one_hot_encoding(a(T), 31),
+    "turns": lambda a: posenc.extrapolation.turns(a(X[0] ** 2), 32),
+    "unseen_angles": lambda a: posenc.extrapolation.unseen_angles(a(X[0] ** 2), 1, 8, stretched=a(X[0] ** 2 / 2)),
+    "logn_scale": lambda a: posenc.logn_scale(a(T), 8),
+    "attention_entropy": lambda a: posenc.extrapolation.attention_entropy(a(np.abs(X) / np.abs(X).sum(1)[:, None])),
+    "score_needed": lambda a: posenc.extrapolation.score_needed(a(X), 0.9),
     "argmax_positions": lambda a: posenc.naive.argmax_positions(a(X), a(X[:, :2].repeat(2, 0)[:4]), a(X[:2].T)),
     "dot_product_attention": lambda a: dot_product_attention(a(X), a(X), a(X), bias=a(X @ X.T), mask=a(CAUSAL))[0],
 }  # fmt: skip
@@ -66,6 +71,7 @@ POSITIONS = {
     "relative_kernel": lambda p: posenc.shift.relative_kernel(p, 4),
     "rbf_kernel": lambda p: posenc.locality.rbf_kernel(p, 1.0),
     "t5_bucket": lambda p: posenc.t5_bucket(p),
+    "logn_scale": lambda p: posenc.logn_scale(p, 8),
     "apply_rotary": lambda p: posenc.apply_rotary(np.ones((5, 4)), p),
     "apply_xpos": lambda p: posenc.rotary.apply_xpos(np.ones((5, 4)), np.ones((5, 4)), p)[0],
     "relative_offsets": lambda p: posenc.relative.relative_offsets(p),
@@ -110,6 +116,8 @@ WITHOUT: list[tuple[str, Any]] = [
     ("codes", lambda no: posenc.reorder_grid(no, 2, "mae", "timm")),
     ("first", lambda no: posenc.locality.total_variation(no, A)),
     ("codes", lambda no: posenc.locality.gram_condition(no)),
+    ("weights", lambda no: posenc.extrapolation.attention_entropy(no)),
+    ("biases", lambda no: posenc.extrapolation.score_needed(no)),
     ("codes", lambda no: posenc.sinusoidal.decode_position(no, 3)),
     ("like", lambda no: posenc.alibi_slopes(3, like=no)),
 ]  # fmt: skip

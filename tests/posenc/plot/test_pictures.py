@@ -24,7 +24,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
-from posenc import linear_frequencies, ntk_frequencies, plot, sinusoidal_encoding
+from posenc import linear_frequencies, ntk_frequencies, plot, sinusoidal_encoding, sinusoidal_frequencies
 from posenc.masks import key_padding_mask
 from posenc.plot._style import WIDTH
 
@@ -36,12 +36,19 @@ SHARES = np.full((9, 9), 1 / 9)
 AXES = np.kron(np.eye(2), [1.0, 0.1, 0.01])
 PADS = key_padding_mask(5, 9)
 CURVES = {label: FALLING / k for k, label in enumerate("abcd", start=1)}
+RUNS = np.array([[1.0, 0.9, 0.5, 0.2], [1.0, 0.7, 0.4, 0.1]])
 STEPS = np.cumsum(np.ones((4, 5, 8)), axis=0)
 BASE = {"base": 10000.0}
 
 # Every picture with every argument but `ax` and `lang`. A NumPy array stands where any array may, a list
 # where whole numbers or words are asked for. Labels are single letters: longer words are the picture's own.
 PICTURES: dict[str, dict[str, Any]] = {
+    "accuracy_by_length": {
+        "panels": {k: {"a": RUNS, "b": RUNS**2, "c": RUNS**4} for k in "defg"},
+        "lengths": [32, 64, 128, 256],
+        "trained": 32,
+        "chance": 0.1,
+    },
     "alibi_maps": {"slopes": np.array([0.5, 0.125]), "n": 5},
     "alibi_rows": {"scores": WAVE, "slopes": np.array([0, 0.5, 0.0625])},
     "alibi_weights": {"slopes": np.array([1 / 2, 1 / 8, 1 / 32, 1 / 128, 1 / 256]), "n": 100},
@@ -65,8 +72,15 @@ PICTURES: dict[str, dict[str, Any]] = {
     },
     "clock_hands": {"positions": np.array([0.0, 1, 50]), "dim": 8, **BASE},
     "code_distances": {"dims": [4, 16], "n": 61, **BASE},
+    "cosine_sums": {"bases": np.array([1e4, 5e5]), "dim": 64, "n": 4096},
     "distance_profiles": {"codes": {"a": TABLE, "b": 2 * TABLE}, "position": 12},
+    "distance_weights": {"panels": {"a": SHARES[:4], "b": RUNS[:, :3]}, "trained": 4},
     "energy_shares": {"shares": {"a": FALLING, "b": 1 - FALLING}, "positions": np.arange(1.0, 41)},
+    "entropy_curves": {
+        "entropies": {"a": np.log([32, 100, 500]) - 1, "b": np.ones(3)},
+        "lengths": [32, 256, 2048],
+        "trained": 32,
+    },
     "frequency_ratios": {
         "methods": {"a": linear_frequencies(64, 8), "b": ntk_frequencies(64, 8)},
         "length": 4096,
@@ -87,6 +101,7 @@ PICTURES: dict[str, dict[str, Any]] = {
     "loss_curves": {"curves": CURVES, "chance": 0.693},
     "loss_denominators": {"losses": np.array([3.0, 2.5]), "pad_losses": np.array([4.0, 3.0])},
     "mask_maps": {"masks": {"a": np.triu(np.ones((9, 9), bool), 1), "b": np.tri(9, dtype=bool)}},
+    "needed_scores": {"biases": {"a": np.zeros(40), "b": -np.arange(39.0, -1, -1)}, "share": 0.5},
     "nearest_codes": {"dims": [2, 4, 8, 16, 64], "n": 2000, **BASE},
     "offset_stripes": {"offset": 3, "dim": 32, "gains": np.array([1.0, 4, 16, 64]), "n": 40, **BASE},
     "order_blindness": {
@@ -107,8 +122,21 @@ PICTURES: dict[str, dict[str, Any]] = {
     },
     "ring_schedule": {"n": 16, "world": 4},
     "rotating_pairs": {"places": np.array([[2.0, 5], [12, 15]]), "dim": 6, **BASE},
+    "score_by_position": {
+        "curves": {"a": RUNS, "b": RUNS**2},
+        "width": 16,
+        "measure": "accuracy",
+        "trained": 16,
+        "chance": 0.1,
+    },
     "score_curves": {"scores": {"a": TABLE[:3], "b": TABLE[3:6]}},
     "score_decay": {"dim": 16, "n": 30, "samples": 50, "seed": 0, **BASE},
+    "seen_angles": {
+        "methods": {"a": sinusoidal_frequencies(8), "b": linear_frequencies(8, 8)},
+        "pairs": [0, 1, 2, 3],
+        "trained": 32,
+        "length": 256,
+    },
     "shard_rows": {"n": 16, "world": 4},
     "shift_arrows": {"positions": np.array([0.0, 2, 5]), "offset": 3, "dim": 4, "pairs": [0, 1], **BASE},
     "shift_errors": {"errors": {"a": FALLING, "b": FALLING / 99}, "window": np.array([0.0, 15])},
@@ -125,6 +153,7 @@ PICTURES: dict[str, dict[str, Any]] = {
     "toeplitz_maps": {"scores": {"a": SQUARE, "b": SQUARE, "c": SQUARE}},
     "training_panels": {"embedding": STEPS, "codes": STEPS, "tokens": list("abcde")},
     "vector_sum": {"embedding": np.array([1.0, 3]), "codes": np.array([[2.0, 1], [1, 3]])},
+    "visit_shares": {"visits": {"a": np.eye(9)[0], "b": np.full(9, 0.3)}, "trained": 3},
     "waveforms": {"dim": 64, "pairs": [0, 10, 21, 31], "n": 100, **BASE},
     "wavelength_ladder": {"dims": [4, 8, 64], **BASE},
     "weight_curves": {"weights": CURVES, "first": 0},

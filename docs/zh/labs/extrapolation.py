@@ -1,0 +1,144 @@
+# ---
+# title: 短训练，长提问
+# description: 二十分钟的实验：用 32 个词元训练一个小 Transformer，拿 256 个去问，看注意力去了哪里，不训练就把它修好。
+# needs: [extrapolation]
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 短训练，长提问 {#extrapolation-lab}
+#
+# [比训练时更长](../extrapolation.md)一章讲了缘由，也给出许多次训练的结果。这里你亲手训练一个，打开它，改动它，大约二十分钟。每一节都一样：先在纸上**预测**，再运行，再改一改。
+#
+# 任务：在 16 种符号组成的随机文本里，说出三位之前的符号。模型：两层，四个头，RoPE。
+
+# %%
+import matplotlib.pyplot as plt
+import numpy as np
+import torch
+
+from posenc.experiments.extrapolation import (
+    LENGTHS,
+    SCHEMES,
+    TASKS,
+    train_extrapolation,
+)
+from posenc.experiments.extrapolation.model import Model
+from posenc.extrapolation import attention_entropy
+
+plt.rcParams["figure.constrained_layout.use"] = True
+plt.rcParams["axes.prop_cycle"] = plt.cycler(
+    color=["#0072b2", "#d55e00", "#008a65", "#b0578d"],
+    linestyle=["-", "--", "-.", ":"],
+)
+
+# %% [markdown]
+# ## 训练它 {#train}
+#
+# 训练用的文本有 32 个词元，直到它全部答对。**预测**：文本有 32、40、64、128、256 个词元时，靠近末尾的地方答对多少？瞎猜是十六次里对一次。
+
+# %%
+run = train_extrapolation("rotary", "back")
+print(f"{run.steps} steps of training")
+for n, right in zip(LENGTHS, run.scores):
+    print(f"{n:3} tokens: {right:4.0%} right")
+
+# %% [markdown]
+# 它学会了这项任务，至少 32 个词元看得出来的那部分。40 个词元几乎不出错，256 个就是瞎猜了。
+#
+# **试一试。** 换一个种子：`seed=1`。能撑多远，也看运气。
+#
+# ## 它往哪里看 {#look}
+#
+# `model.attention` 给出两层里所有头的权重。下面是第二层，取两个位置：28 在训练长度以内，还有 250。**预测**：三位之前的键，在这两处各有多少权重？
+
+# %%
+ids, targets = TASKS["back"].make(64, 256, torch.Generator().manual_seed(1))
+
+
+@torch.no_grad()
+def by_distance(model, t, layer=1):
+    """Mean weight of each distance for the query at t, a row a head."""
+    return model.attention(ids)[layer][:, :, t, : t + 1].mean(0).flip(-1).numpy()
+
+
+def show(model):
+    fig, axes = plt.subplots(2, 1, figsize=(4.8, 3.6), sharey=True)
+    for ax, t in zip(axes, [28, 250]):
+        for head, weights in enumerate(by_distance(model, t)):
+            ax.plot(weights, label=f"{head + 1}")
+        ax.set_title(f"t = {t}", fontsize=10, loc="left")
+        ax.set(ylim=(-0.03, 1.05), ylabel="w")
+        ax.spines[["top", "right"]].set_visible(False)
+    axes[1].set_xlabel("t − u")
+    axes[0].legend(ncols=4, frameon=False, fontsize=9)
+
+
+show(run.model)
+
+# %% [markdown]
+# 图：第二层四个头的平均权重，按距离画，查询在 28 和在 250。
+# 说明：两幅图。上图 t = 28：四条曲线在距离 3 处都是 1，别处是 0。下图 t = 250：一条曲线在距离 3 有个矮峰；最高的峰远在 32 之外，在 122、179、242。
+#
+# 查询近旁没有出错。是远处的键夺走了权重，而且不是随便哪个。把 $122 - 3$ 乘上最快的两个频率 1 和 0.316，就是 18.9 圈和 6.0 圈。这两对转得几乎和三位之前一样，而能分辨的那几对慢的，停在训练从没到过的角度上。
+#
+# **试一试。** `layer=0`。先坏的是哪一层？
+#
+# ## 不训练就修好 {#mend}
+#
+# 权重不变，位置换一种用法。`linear`、`ntk`、`dynamic`、`yarn` 缩放 RoPE 的频率，`logn` 把分数乘以 $\ln n / \ln L$，`window` 只留最近 32 个键，`dropped` 去掉旋转。**预测**：哪些在 256 附近答得对？哪些在 32 以内还对？
+
+# %%
+def changed(name):
+    """The trained model with the positions of another scheme."""
+    model = Model(SCHEMES[name], TASKS["back"].vocabulary, TASKS["back"].answers)
+    model.take_over(run.model)
+    return model.eval()
+
+
+@torch.no_grad()
+def shares(model):
+    right = (model(ids).argmax(-1) == targets).double()
+    return right[:, 3:32].mean().item(), right[:, 224:].mean().item()
+
+
+for how in ["linear", "ntk", "dynamic", "yarn", "logn", "window", "dropped"]:
+    near, far = shares(changed(f"rotary_{how}"))
+    print(f"{how:8} within 32: {near:4.0%}, from 224 on: {far:4.0%}")
+
+# %% [markdown]
+# 窗口把它完全修好，因为答案就在近处：32 个键的窗口里没有新角度。YaRN 也不带来新角度，快的频率对又保持原样，只在 32 以内付出一点代价。线性插值同样没有新角度，可是现在一步只有八分之一步：它学会叫作“三位之前”的，如今在 24 位之前。NTK 还有新角度。log-n 缩放治的是摊薄，而这个模型不是坏在摊薄。
+#
+# **试一试。** `show(changed("rotary_yarn"))`。
+#
+# ## 摊得多薄 {#thin}
+#
+# $e$ 的熵次方是键的个数。**预测**：第一层在 28 处摊在多少个键上，在 250 处呢？用上 log-n 缩放呢？
+
+# %%
+with torch.no_grad():
+    for name in ["rotary", "rotary_logn", "rotary_yarn"]:
+        for layer, weights in enumerate(changed(name).attention(ids), start=1):
+            near, far = attention_entropy(weights).mean(dim=(0, 1))[[28, 250]].exp()
+            print(f"{name:11} layer {layer}: {near:4.1f} and {far:4.1f} keys")
+
+# %% [markdown]
+# 键一多，第一层就摊开，log-n 缩放拉住了它。第二层始终盯着少数几个键，只是盯错了。
+#
+# **试一试。** 自己造一种方法：`SCHEMES["mine"] = Scheme("mine", rotary="all", base=6.0)`，每一对在 32 个词元以内都转满一圈，先写 `from posenc.experiments.extrapolation import Scheme`。训练它。再把任务换成与距离无关的 `recall`，这个要久一些。
+#
+# ## 小结 {#take-away}
+#
+# - 模型可以在训练长度以内全对，一超出就瞎猜。
+# - 它坏在哪里，看得见：远处的键停在没见过的角度上，夺走了权重。
+# - 怎么坏的，就怎么修：遮住远处的键，或者把角度拉回来。光是更尖锐没有用。
+#
+# 回到[这一章](../extrapolation.md)。

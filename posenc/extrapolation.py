@@ -1,0 +1,324 @@
+"""Past the trained length: what of a long text a model never met in training, as numbers.
+
+L is the length of training. Each measure is one reason why a scheme may fail beyond it; none of them says that
+a model does, which only a training can.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from posenc._arrays import Array, ArrayT, DType, Namespace, torch_namespace, wide_dtype
+from posenc._checks import (
+    as_numbers,
+    as_positions,
+    check_even_dim,
+    check_finite,
+    check_float_dtype,
+    check_values,
+    floating,
+    integer,
+    is_length,
+    number,
+)
+from posenc.sinusoidal import sinusoidal_frequencies
+
+__all__ = [
+    "attention_entropy",
+    "first_negative",
+    "logn_scale",
+    "row_visits",
+    "score_needed",
+    "smallest_base",
+    "turns",
+    "unseen_angles",
+]
+
+# --- Angles of rotary pairs
+
+
+def turns(frequencies: Array, length: int) -> Array:
+    """How often each rotary pair goes round in a text.
+
+    ω_i n / 2π: below 1 for a pair with a wavelength above n, which meets only a part of its angles.
+
+    Args:
+        frequencies: ω_i, shape (pairs,), radians a position, at least 0; of `posenc.sinusoidal_frequencies` or
+            any scaling.
+        length: n, in tokens, at least 1.
+
+    Returns:
+        float64 array (pairs,) of the library of frequencies.
+
+    >>> from posenc import sinusoidal_frequencies
+    >>> llama_2 = turns(sinusoidal_frequencies(128), 4096)
+    >>> float((llama_2 >= 1).mean())
+    0.71875
+    """
+    _, omega = _frequencies("frequencies", frequencies)
+    return omega * (integer("length", length, minimum=1) / (2 * math.pi))
+
+
+def unseen_angles(
+    frequencies: Array, trained_length: int, length: int, *, stretched: Array | None = None
+) -> Array:
+    """The share of its circle that each rotary pair reaches past the trained length, and not before.
+
+    (min(ω'_i n, 2π) − min(ω_i L, 2π)) / 2π, and 0 where that is negative.
+
+    Args:
+        frequencies: ω_i of training, shape (pairs,), radians a position, at least 0.
+        trained_length: L, in tokens, at least 1.
+        length: n, in tokens, at least 1.
+        stretched: ω'_i, the frequencies used at n, such as those of `posenc.yarn_frequencies`; frequencies if
+            None.
+
+    Returns:
+        float64 array (pairs,) between 0 and 1, of the library of frequencies.
+
+    >>> from posenc import linear_frequencies, sinusoidal_frequencies
+    >>> usual = sinusoidal_frequencies(8)
+    >>> unseen_angles(usual, 32, 256).round(3)
+    array([0.   , 0.491, 0.357, 0.036])
+    >>> unseen_angles(usual, 32, 256, stretched=linear_frequencies(8, 8)).round(3)
+    array([0., 0., 0., 0.])
+    """
+    xp, omega = _frequencies("frequencies", frequencies)
+    after = omega if stretched is None else _frequencies("stretched", stretched)[1]
+    if type(after) is not type(omega) or after.shape != omega.shape:
+        raise ValueError(
+            f"stretched must be of the library and shape of frequencies, {tuple(omega.shape)}, "
+            f"got {type(after).__name__} {tuple(after.shape)}"
+        )
+    seen = xp.clip(turns(omega, trained_length), None, 1.0)
+    return xp.clip(xp.clip(turns(after, length), None, 1.0) - seen, 0.0, None)
+
+
+def first_negative(frequencies: Array, *, limit: int = 2**20) -> int | None:
+    """The smallest distance at which the cosines of all pairs have a negative sum.
+
+    min {k ≥ 1 : Σ_i cos ω_i k < 0}.
+
+    For random vectors with a standard deviation of σ, 2σ² times the sum is the mean score of a key that equals the
+    query, before the division by √d; an unrelated key has 0. From this distance on a key that is what the query
+    looks for may score less than any other.
+
+    Args:
+        frequencies: ω_i, shape (pairs,), radians a position, at least 0.
+        limit: the largest distance to try, at least 1.
+
+    Returns:
+        The distance, or None if there is none up to limit.
+
+    >>> from posenc import sinusoidal_frequencies
+    >>> first_negative(sinusoidal_frequencies(128)), first_negative(sinusoidal_frequencies(128, 500000.0))
+    (1707, 18438)
+
+    Source: Men et al., Base of RoPE Bounds Context Length (2024), section 4. https://arxiv.org/abs/2405.14591
+    """
+    _, omega = _frequencies("frequencies", frequencies)
+    limit = integer("limit", limit, minimum=1)
+    listed = np.asarray(omega.tolist())
+    start, step = 1, 1024
+    while start <= limit:
+        k = np.arange(start, min(start + step, limit + 1), dtype=np.float64)
+        below = np.flatnonzero(np.cos(k[:, None] * listed).sum(axis=1) < 0)
+        if below.size:
+            return start + int(below[0])
+        start, step = start + step, min(2 * step, 2**15)
+    return None
+
+
+def smallest_base(length: int, dim: int) -> float:
+    """The smallest base with which the cosines of all pairs have no negative sum within a length.
+
+    The first of the bases 1.1, 1.2, ..., 9.9, 10, 11, ..., 99, 100, 110, ... for which `first_negative` is beyond
+    n − 1.
+
+    Not every larger base has that: the distance goes up and down as the base grows.
+
+    Args:
+        length: n, in tokens, at least 2.
+        dim: width that is turned, even.
+
+    Returns:
+        The base, of two digits.
+
+    >>> smallest_base(4000, 128)
+    27000.0
+
+    Source: Men et al. (2024), section 4, whose table has such bases for a width of 128.
+    """
+    reach = integer("length", length, minimum=2) - 1
+    dim = check_even_dim(dim)
+    digits, power = 11, -1
+    while True:
+        base = digits * 10.0**power if power >= 0 else digits / 10
+        if first_negative(sinusoidal_frequencies(dim, base), limit=reach) is None:
+            return base
+        digits, power = (digits + 1, power) if digits < 99 else (10, power + 1)
+
+
+# --- Attention that spreads
+
+
+def attention_entropy(weights: Array) -> Array:
+    """How many keys attention is spread over: the entropy of each row of weights.
+
+    −Σ_u w(t, u) ln w(t, u), in nats: ln n for n equal weights, 0 for a single one. Its exponential is a number of
+    keys.
+
+    Args:
+        weights: shape (..., n), floating, at least 0; rows sum to 1 (to 1e-2, that bfloat16 passes), or to 0
+            for a query without keys, whose entropy is 0.
+
+    Returns:
+        Array (...) of the library of weights, float32 at least.
+
+    >>> attention_entropy(np.array([[0.25, 0.25, 0.25, 0.25], [1.0, 0.0, 0.0, 0.0]])).round(4)
+    array([1.3863, 0.    ])
+
+    Source: Shannon, A Mathematical Theory of Communication (1948).
+    """
+    xp = floating(weights=weights)
+    if weights.ndim < 1:
+        raise ValueError(f"weights must have shape (..., n), got {tuple(weights.shape)}")
+    w = xp.astype(weights, wide_dtype(xp, weights))
+    check_values("weights", w, lambda x: x >= 0, "at least 0", xp)
+    total = xp.sum(w, axis=-1)
+    check_values(
+        "the sum of each row of weights", total, lambda x: (abs(x - 1) < 1e-2) | (x == 0), "1, or 0", xp
+    )
+    return 0.0 - xp.sum(w * xp.log(xp.where(w > 0, w, xp.ones_like(w))), axis=-1)
+
+
+def logn_scale(positions: int | Array, trained_length: int, *, dtype: DType | None = None) -> Array:
+    """The factor on the scores of a query that keeps attention from spreading as its keys become more.
+
+    max(1, ln(t + 1) / ln L) for a causal query at t, which has t + 1 keys.
+
+    One key that leads n − 1 others by ln n has n/(2n − 1) of the weight, at least half whatever n is. Without the
+    factor a lead of ln L brings L/(L + n − 1), less and less. A smaller lead loses weight with the factor, too, but
+    more slowly.
+
+    Multiply it onto queries, `q * logn_scale(n, L)[:, None]`, before or after their rotation. Without a causal
+    mask each query of n tokens has n keys: position n − 1.
+
+    Args:
+        positions: an integer n, meaning 0, 1, ..., n − 1, or an array of positions of any shape, at least 0.
+        trained_length: L, in tokens, at least 2.
+        dtype: floating dtype of the result, computed in float64 and rounded once; the library's default one
+            if None. With an integer n a torch dtype gives a torch tensor on the CPU.
+
+    Returns:
+        Array (n,) or positions.shape, of the library and on the device of positions.
+
+    >>> logn_scale([0, 31, 255, 1023], 32)
+    array([1. , 1. , 1.6, 2. ])
+
+    Source: Chiang and Cholak, Overcoming a Theoretical Limitation of Self-Attention (2022), section 5.3,
+    https://arxiv.org/abs/2202.12172; with the trained length as the base of the logarithm, and 1 up to it, in
+    Qwen: Bai et al., Qwen Technical Report (2023), section 2.4, https://arxiv.org/abs/2309.16609.
+    """
+    length = is_length(positions)
+    xp, t = as_positions(positions)
+    trained = integer("trained_length", trained_length, minimum=2)
+    if length:
+        xp = torch_namespace(dtype) or np
+        t = xp.asarray(t)
+    check_values("positions", t, lambda x: x >= 0, "at least 0", xp)
+    factor = xp.clip(xp.log(t + 1) / math.log(trained), 1.0, None)
+    return xp.astype(factor, check_float_dtype(dtype, xp))
+
+
+def score_needed(biases: ArrayT, share: float = 0.5) -> ArrayT:
+    """How high a key has to score to get a share of the weight, if all other keys score 0 before their bias.
+
+    s(u) = ln(p / (1 − p)) + ln Σ_{v ≠ u} e^b(v) − b(u).
+
+    Args:
+        biases: b, shape (..., n), n ≥ 2, floating, finite: for each query what is added to the score of each
+            key that it sees, such as the last row of `posenc.alibi_bias`; zeros where nothing is.
+        share: p, between 0 and 1.
+
+    Returns:
+        Array (..., n) of the library of biases, float32 at least: for each key, in turn, the score it needs.
+
+    >>> score_needed(np.zeros(101))[0].round(4).item()  # one among a hundred others: ln 100
+    4.6052
+    >>> score_needed(-0.5 * np.arange(100.0, -1, -1))[0].round(4).item()  # 100 back, slope 1/2
+    50.9328
+
+    Source: the softmax of Vaswani et al. (2017), section 3.2.1, solved for one score.
+    """
+    xp = floating(biases=biases)
+    if biases.ndim < 1 or biases.shape[-1] < 2:
+        raise ValueError(f"biases must have shape (..., n) with n >= 2, got {tuple(biases.shape)}")
+    p = number("share", share, above=0)
+    if p >= 1:
+        raise ValueError(f"share must be below 1, got {share!r}")
+    b = xp.astype(biases, wide_dtype(xp, biases))
+    check_finite("biases", b, xp)
+    # The largest but one keeps the sum of the others in range where a single key outweighs all of them.
+    top = xp.max(b, axis=-1, keepdims=True)
+    weights = xp.exp(b - top)
+    # Sums of what stands before a key and after it: the total less the key would lose the small ones.
+    after = xp.flip(_before(xp.flip(weights, axis=-1), xp), axis=-1)
+    others = top + xp.log(_before(weights, xp) + after)
+    result: ArrayT = math.log(p / (1 - p)) + others - b
+    return result
+
+
+def _before(x: Array, xp: Namespace) -> Array:
+    """For each element of the last axis the sum of those before it."""
+    return xp.concat([xp.zeros_like(x[..., :1]), xp.cumulative_sum(x[..., :-1], axis=-1)], axis=-1)
+
+
+# --- Rows of a table
+
+
+def row_visits(num_rows: int, length: int, *, max_start: int = 0) -> np.ndarray:
+    """In what share of training each row of a table is used, and so trained.
+
+    The share of the starts o = 0, 1, ..., max_start, all as likely, with o ≤ r < o + L.
+
+    Args:
+        num_rows: rows of the table, at least 1.
+        length: L, the tokens of a training text, at least 1.
+        max_start: the largest position that a training text may start at; 0: all start at 0.
+
+    Returns:
+        float64 NumPy array (num_rows,), 0 for a row that keeps the numbers it started with.
+
+    Raises:
+        ValueError: a text that would reach beyond the last row.
+
+    >>> row_visits(8, 3)
+    array([1., 1., 1., 0., 0., 0., 0., 0.])
+    >>> row_visits(8, 3, max_start=5).round(2)
+    array([0.17, 0.33, 0.5 , 0.5 , 0.5 , 0.5 , 0.33, 0.17])
+
+    Source: Kiyono et al., SHAPE (2021), section 3, for the random start. https://arxiv.org/abs/2109.05644
+    """
+    rows = integer("num_rows", num_rows, minimum=1)
+    length = integer("length", length, minimum=1)
+    last = integer("max_start", max_start, minimum=0)
+    if last + length > rows:
+        raise ValueError(
+            f"max_start must be at most num_rows - length = {rows - length}, so that a text ends within the "
+            f"table, got {last}"
+        )
+    r = np.arange(rows)
+    starts = np.minimum(r, last) - np.maximum(r - length + 1, 0) + 1
+    return np.clip(starts, 0, None) / (last + 1)
+
+
+def _frequencies(name: str, frequencies: Array) -> tuple[Namespace, Array]:
+    """The library of frequencies, and these in float64."""
+    xp, omega = as_numbers(name, frequencies)
+    if omega.ndim != 1 or not omega.shape[0]:
+        raise ValueError(f"{name} must have shape (pairs,), got {tuple(omega.shape)}")
+    check_values(name, omega, lambda x: x >= 0, "at least 0", xp)
+    return xp, omega
