@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from posenc.addition import add_positions, concat_positions
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.attention import dot_product_attention
+from posenc.contextual import contextual_bias, contextual_positions, forget_bias, forget_positions
 from posenc.extrapolation import logn_scale
 from posenc.graphs import anchor_distances, laplacian_eigenvectors, random_walk_probabilities
 from posenc.grids import grid_coordinates, grid_encoding, interpolate_grid, reorder_grid
@@ -65,10 +66,14 @@ __all__ = [
     "check_padding",
     "combine_masks",
     "concat_positions",
+    "contextual_bias",
+    "contextual_positions",
     "document_mask",
     "document_positions",
     "dot_product_attention",
     "fire_bias",
+    "forget_bias",
+    "forget_positions",
     "grid_coordinates",
     "grid_encoding",
     "half_to_interleaved",

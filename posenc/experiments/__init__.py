@@ -1,12 +1,13 @@
 """The trainings that the book quotes, each with the chapter's name. Needs torch.
 
-`order`, `reordering`, `times` and `addition` take seconds on a CPU and give the same result every time;
-`extrapolation` is a sweep of many hundred trainings, and the file of what came of it. `choosing` trains nothing:
-it puts the same questions to all schemes.
+`order`, `reordering`, `times`, `addition` and `contextual` take seconds on a CPU and give the same result every
+time; `extrapolation` is a sweep of many hundred trainings, and the file of what came of it. `choosing` trains
+nothing: it puts the same questions to all schemes.
 """
 
 from posenc.experiments.addition import ProbeResult, TrainingSteps, probe_sum, train_steps
 from posenc.experiments.choosing import compare_schemes, scheme_table
+from posenc.experiments.contextual import SentenceResult, train_sentence_task
 from posenc.experiments.extrapolation import Results, extrapolation_results, train_extrapolation
 from posenc.experiments.order import OrderResult, train_order_task
 from posenc.experiments.reordering import ReorderingResult, reordering_sentences, train_reordering
@@ -18,6 +19,7 @@ __all__ = [
     "ProbeResult",
     "ReorderingResult",
     "Results",
+    "SentenceResult",
     "TrainingSteps",
     "compare_schemes",
     "extrapolation_results",
@@ -28,5 +30,6 @@ __all__ = [
     "train_gap_task",
     "train_order_task",
     "train_reordering",
+    "train_sentence_task",
     "train_steps",
 ]

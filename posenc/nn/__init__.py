@@ -1,6 +1,7 @@
 """The encodings as torch layers: thin over the formulas of `posenc`. Needs torch (`posenc[torch]`)."""
 
 from posenc.nn.alibi import AlibiAttention, AlibiBias
+from posenc.nn.contextual import ContextualPositions, ForgetGate
 from posenc.nn.graphs import RandomSigns
 from posenc.nn.grids import GridEncoding, GridRotary
 from posenc.nn.learned import LearnedEncoding
@@ -13,7 +14,9 @@ from posenc.nn.times import TimeEncoding
 __all__ = [
     "AlibiAttention",
     "AlibiBias",
+    "ContextualPositions",
     "FireBias",
+    "ForgetGate",
     "GridEncoding",
     "GridRotary",
     "KerpleBias",

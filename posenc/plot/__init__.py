@@ -8,6 +8,7 @@ font to `rcParams["font.family"]`.
 from posenc.plot.addition import read_back_curves, table_sum, training_panels, vector_sum
 from posenc.plot.alibi import alibi_maps, alibi_rows, alibi_weights, weight_curves
 from posenc.plot.attention import attention_map
+from posenc.plot.contextual import distance_steps
 from posenc.plot.extrapolation import (
     accuracy_by_length,
     cosine_sums,
@@ -64,6 +65,7 @@ __all__ = [
     "code_distances",
     "cosine_sums",
     "distance_profiles",
+    "distance_steps",
     "distance_weights",
     "energy_shares",
     "entropy_curves",

@@ -74,6 +74,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "head number": ("head {}", "头 {}"),
     "hide keys": ("hide keys", "遮住键"),
     "highest score": ("highest score", "最高分"),
+    "how far back": ("how far back", "往回数多远"),
     "in every layer": ("in every layer", "每层都做"),
     "independent": ("q and k independent", "q 与 k 独立"),
     "input": ("input", "输入"),

@@ -15,7 +15,16 @@ from torch.nn import functional
 
 import posenc
 from posenc import masks
-from posenc.nn import AlibiAttention, AlibiBias, LearnedEncoding, RotaryEmbedding, SinusoidalEncoding, T5Bias
+from posenc.nn import (
+    AlibiAttention,
+    AlibiBias,
+    ContextualPositions,
+    ForgetGate,
+    LearnedEncoding,
+    RotaryEmbedding,
+    SinusoidalEncoding,
+    T5Bias,
+)
 
 DTYPES = [torch.float32, torch.bfloat16]
 close = torch.testing.assert_close  # to some roundings of the dtype
@@ -185,6 +194,49 @@ def check_ring(block: SimpleNamespace, dtype: torch.dtype) -> None:
             close(state[0].to(dtype), whole[..., t, :])
 
 
+def check_forget(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        theirs, ours = block.ForgetGate(16, 3).to(dtype), ForgetGate(16, 3).to(dtype)
+    assert theirs.linear.bias.sigmoid().min() > 0.97
+    ours.load_state_dict(theirs.state_dict())
+    x = random(2, 300, 16, dtype=dtype)
+    log_gates = theirs(x)
+    assert log_gates.dtype == torch.float32
+    assert torch.equal(log_gates, ours(x))
+    q, k, v = random(3, 2, 3, 300, 8, dtype=dtype)
+    for gates in (log_gates, 40 * log_gates):  # the sums of the second go beyond 200
+        bias = posenc.forget_bias(gates)
+        full, _ = posenc.dot_product_attention(q, k, v, bias=bias)
+        slack = {torch.float32: 2e-5, torch.bfloat16: 2e-2}[dtype]
+        close(block.forget_attention(q, k, v, gates), full, rtol=slack, atol=slack)
+        late = block.forget_attention(q[:, :, 290:], k, v, gates)
+        close(late, full[:, :, 290:], rtol=slack, atol=slack)
+    # Neighbours far out, where sums in float32 have few digits left.
+    far = torch.full((1, 1, 400_000), -0.3)
+    keys = torch.zeros(1, 1, 400_000, 1)
+    values = keys.clone()
+    values[..., -2:, 0] = torch.tensor([1.0, 0.0])
+    share = block.forget_attention(keys[:, :, -1:], keys, values, far).item()
+    assert abs(share - (1 - np.exp(-0.3)) * np.exp(-0.3)) < 1e-5
+
+
+def check_cope(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    theirs, ours = block.CoPE(8, 5).to(dtype), ContextualPositions(8, 5).to(dtype)
+    assert (theirs.weight == 0).all()
+    q, k, v = random(3, 2, 3, 40, 8, dtype=dtype)
+    for _ in range(2):
+        ours.load_state_dict(theirs.state_dict())
+        # Ours rounds the bias to the dtype of the queries.
+        bias = ours.float()(q.float(), k.float())
+        full, _ = posenc.dot_product_attention(q, k, v, bias=bias)
+        ours.to(dtype)
+        slack = {torch.float32: 1e-5, torch.bfloat16: 1e-2}[dtype]
+        close(theirs(q, k, v), full, rtol=slack, atol=slack)
+        close(theirs(q[:, :, 37:], k, v), full[:, :, 37:], rtol=slack, atol=slack)
+        theirs.weight.data = random(6, 8, dtype=dtype)
+
+
 LLAMA = {
     "hidden_size": 64, "num_attention_heads": 4, "max_position_embeddings": 4096, "rope_theta": 5e5,
     "rope_scaling": {
@@ -314,6 +366,14 @@ FAULTS = [
     ("ring", "u > t[:, None]", "u >= t[:, None]"),
     ("ring", "torch.logaddexp(state[1], z)", "torch.maximum(state[1], z)"),
     ("ring", "x - new.clamp(min=-1e30)", "x - new"),
+    ("forget", "log_gates.double()", "log_gates"),
+    ("forget", "value=d**0.5", "value=1.0"),
+    ("forget", ".tril(n_k - n_q)", ".tril()"),
+    ("forget", "p = -log_gates", "p = log_gates"),
+    ("cope", ".masked_fill(later, 0.0)", ""),
+    ("cope", ".flip(-1).cumsum(-1).flip(-1)", ".cumsum(-1)"),
+    ("cope", "n_k - n_q + 1", "1"),
+    ("cope", " + part * above", ""),
     ("from_config", 'rope["rope_theta"]', 'rope.get("rope_theta", 10000.0)'),
     ("from_config", "a * cos - b * sin", "a * cos + b * sin"),
     ("from_config", "math.ceil(high)", "math.floor(high)"),

@@ -74,6 +74,7 @@ PICTURES: dict[str, dict[str, Any]] = {
     "code_distances": {"dims": [4, 16], "n": 61, **BASE},
     "cosine_sums": {"bases": np.array([1e4, 5e5]), "dim": 64, "n": 4096},
     "distance_profiles": {"codes": {"a": TABLE, "b": 2 * TABLE}, "position": 12},
+    "distance_steps": {"distances": CURVES, "tokens": list("abcd" * 10)},
     "distance_weights": {"panels": {"a": SHARES[:4], "b": RUNS[:, :3]}, "trained": 4},
     "energy_shares": {"shares": {"a": FALLING, "b": 1 - FALLING}, "positions": np.arange(1.0, 41)},
     "entropy_curves": {

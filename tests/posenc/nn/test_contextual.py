@@ -1,0 +1,187 @@
+"""The forget gate and contextual positions as layers: where they start, decoding, any precision, loaders."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch.nn.functional import scaled_dot_product_attention
+
+from posenc import alibi_bias, alibi_slopes, contextual_positions, dot_product_attention, forget_bias
+from posenc.nn import ContextualPositions, ForgetGate
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).to(dtype)
+
+
+# --- ForgetGate
+
+
+@pytest.mark.parametrize("heads", [1, 8, 12])
+def test_starts_as_alibi(heads: int) -> None:
+    gate, x = ForgetGate(16, heads), random(2, 40, 16)
+    expected = torch.from_numpy(alibi_bias(alibi_slopes(heads), 40)).float()
+    bias = forget_bias(gate(x))
+    assert bias.shape == (2, heads, 40, 40)
+    torch.testing.assert_close(bias, expected.expand_as(bias), rtol=1e-5, atol=1e-6)
+    steep = ForgetGate(16, 2, slopes=np.array([3.0, 1e-6]))(x)
+    torch.testing.assert_close(steep[0, :, 0], torch.tensor([-3.0, -1e-6]))
+
+
+def test_leaves_alibi_when_it_is_trained() -> None:
+    gate, x = ForgetGate(16, 4), random(2, 40, 16)
+    forget_bias(gate(x))[..., -1, :5].sum().backward()
+    for parameter in gate.parameters():
+        assert parameter.grad is not None
+        assert parameter.grad.abs().max() > 0.01
+        parameter.data -= 0.1 * parameter.grad
+    assert gate(x).std(dim=-1).min() > 1e-4  # a gate that is nearly open moves little
+    gate.reset_parameters()
+    assert gate(x).std(dim=-1).max() == 0
+
+
+def test_gates_of_one_token_are_those_of_the_full_pass() -> None:
+    gate, x = ForgetGate(16, 4), random(2, 9, 16)
+    torch.nn.init.normal_(gate.linear.weight)
+    parts = torch.cat([gate(x[:, i : i + 1]) for i in range(9)], dim=-1)
+    torch.testing.assert_close(parts, gate(x))
+
+
+def test_gates_are_never_rounded_to_low_precision() -> None:
+    gate, x = ForgetGate(16, 4), random(2, 9, 16)
+    torch.nn.init.normal_(gate.linear.weight)
+    low = copy.deepcopy(gate).bfloat16()
+    assert low(x.bfloat16()).dtype == torch.float32
+    with torch.autocast("cpu", torch.bfloat16):
+        assert gate(x).dtype == torch.float32
+    assert gate.double()(x.double()).dtype == torch.float64
+
+
+# --- ContextualPositions
+
+
+def layer_of(dim: int = 8, most: int = 5, **options: Any) -> ContextualPositions:
+    layer = ContextualPositions(dim, most, **options)
+    with torch.no_grad():
+        layer.weight.copy_(random(most + 1, dim))
+    return layer
+
+
+def test_bias_by_its_definition() -> None:
+    layer, (q, k) = layer_of(), random(2, 2, 3, 10, 8).double()
+    bias = layer.double()(q, k)
+    gates = (q @ k.mT / 8**0.5).sigmoid()
+    for t in range(10):
+        for u in range(10):
+            if u > t:
+                assert (bias[..., t, u] == -torch.inf).all()
+                continue
+            p = gates[..., t, u : t + 1].sum(dim=-1).clamp(max=5)
+            low, high = p.floor().long(), p.ceil().long()
+            part = (p - low)[..., None]
+            vector = (1 - part) * layer.weight[low] + part * layer.weight[high]
+            torch.testing.assert_close(bias[..., t, u], (q[..., t, :] * vector).sum(dim=-1))
+    torch.testing.assert_close(layer.positions(q, k), contextual_positions(gates, max_position=5))
+
+
+def test_without_training_it_is_the_causal_mask() -> None:
+    q, k, v = random(3, 1, 2, 10, 8)
+    output = scaled_dot_product_attention(q, k, v, attn_mask=ContextualPositions(8, 5)(q, k))
+    torch.testing.assert_close(output, scaled_dot_product_attention(q, k, v, is_causal=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_decoding_is_the_full_pass(dtype: torch.dtype) -> None:
+    layer, (q, k, v) = layer_of(), random(3, 1, 2, 12, 8, dtype=dtype)
+    full, _ = dot_product_attention(q, k, v, bias=layer(q, k))
+    for t in range(12):
+        row = layer(q[..., t : t + 1, :], k[..., : t + 1, :])
+        step, _ = dot_product_attention(
+            q[..., t : t + 1, :], k[..., : t + 1, :], v[..., : t + 1, :], bias=row
+        )
+        torch.testing.assert_close(step, full[..., t : t + 1, :], atol=1e-5, rtol=1e-2)
+
+
+def test_positions_stay_exact_in_low_precision() -> None:
+    layer, (q, k) = layer_of(most=500), random(2, 1, 2, 900, 8, dtype=torch.bfloat16)
+    exact = layer.positions(q.double(), k.double())
+    torch.testing.assert_close(layer.positions(q, k), exact, atol=1e-3, rtol=0)
+    with torch.autocast("cpu", torch.bfloat16):
+        torch.testing.assert_close(layer.positions(q.float(), k.float()), exact, atol=1e-3, rtol=0)
+
+
+def test_gradients_reach_queries_keys_and_table() -> None:
+    layer = layer_of().double()
+    q, k = random(2, 1, 6, 8).double().requires_grad_()
+    (gradient,) = torch.autograd.grad(layer(q, k)[..., -1, :].sum(), layer.weight)
+    assert gradient.abs().max() > 0.1
+
+    def sums(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
+        return layer(query, key)[..., -1, :]
+
+    assert torch.autograd.gradcheck(sums, (q.detach().requires_grad_(), k.detach().requires_grad_()))
+
+
+# --- Both
+
+
+@pytest.mark.parametrize(
+    ("layer", "shapes"),
+    [(ForgetGate(8, 2), [(2, 6, 8)]), (ContextualPositions(8, 3), [(2, 6, 8), (2, 6, 8)])],
+    ids=["gate", "contextual"],
+)
+def test_travels_with_a_model(layer: torch.nn.Module, shapes: list[tuple[int, ...]]) -> None:
+    inputs = [random(*shape) for shape in shapes]
+    for parameter in layer.parameters():
+        torch.nn.init.normal_(parameter)
+    with torch.device("meta"):
+        other = copy.deepcopy(layer).to("meta")
+    other.to_empty(device="cpu")
+    other.reset_parameters()  # type: ignore[operator]
+    other.load_state_dict(layer.state_dict())
+    assert torch.equal(other(*inputs), layer(*inputs))
+    compiled = torch.compile(layer, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(*inputs), layer(*inputs))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: ForgetGate(0, 2), ValueError, "dim must be at least 1, got 0"),
+        (lambda: ForgetGate(8, 0), ValueError, "num_heads must be at least 1, got 0"),
+        (
+            lambda: ForgetGate(8, 2, slopes=np.ones(3)),
+            ValueError,
+            r"slopes must have shape \(2,\), got \(3,\)",
+        ),
+        (
+            lambda: ForgetGate(8, 1, slopes=np.zeros(1)),
+            ValueError,
+            "each of slopes must be finite and above 0",
+        ),
+        (lambda: ForgetGate(8, 2)(random(5, 7)), ValueError, r"x must have shape .*, 8\), got \(5, 7\)"),
+        (lambda: ForgetGate(8, 2)(random(5, 8).int()), TypeError, "x must be a floating tensor"),
+        (lambda: ContextualPositions(0, 2), ValueError, "dim must be at least 1, got 0"),
+        (lambda: ContextualPositions(8, 0), ValueError, "max_position must be at least 1, got 0"),
+        (
+            lambda: layer_of()(random(5, 7), random(5, 8)),
+            ValueError,
+            r"query must have .*, 8\), got \(5, 7\)",
+        ),
+        (lambda: layer_of()(random(5, 8), random(2, 5, 8)), ValueError, "key must have shape"),
+        (
+            lambda: layer_of()(random(5, 8), random(5, 8).double()),
+            TypeError,
+            "key must have the dtype of query",
+        ),
+        (lambda: layer_of()(random(5, 8), random(4, 8)), ValueError, "n_q at most n_k"),
+        (lambda: layer_of()(None, random(4, 8)), TypeError, "query must be a floating tensor"),
+    ],
+)
+def test_errors_name_the_argument(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()

@@ -1,0 +1,390 @@
+"""Positions that the content decides: what a forget gate and contextual gates are, and what they equal."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import array_api_strict
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from posenc import (
+    alibi_bias,
+    alibi_slopes,
+    causal_mask,
+    contextual_bias,
+    contextual_positions,
+    dot_product_attention,
+    forget_bias,
+    forget_positions,
+)
+from posenc.alibi import add_alibi_columns
+from posenc.experiments import contextual as experiment
+from posenc.experiments import train_sentence_task
+from posenc.nn import ContextualPositions, ForgetGate, RotaryEmbedding
+
+SEEDS = st.integers(0, 10**6)
+
+
+def logs(*shape: int, seed: int = 0, scale: float = 1.0) -> np.ndarray:
+    """Logarithms of gates, most of them near 0 and some far below."""
+    return -scale * np.random.default_rng(seed).exponential(size=shape)
+
+
+def inputs(n: int, d: int, heads: int = 2, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(3, heads, n, d))
+
+
+# --- A constant gate is ALiBi
+
+
+@given(
+    heads=st.sampled_from([1, 2, 4, 8, 16]),
+    n=st.integers(0, 60),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+def test_a_constant_gate_is_alibi_bit_for_bit(heads: int, n: int, dtype: Any) -> None:
+    slopes = alibi_slopes(heads)
+    if heads == 16:  # square roots of powers of two: cumulated, they are rounded where the product is not
+        slopes = np.round(slopes, 4)
+    bias = forget_bias(np.tile(-slopes[:, None], n).astype(np.float64), dtype=dtype)
+    expected = alibi_bias(slopes, n, dtype=dtype)
+    if heads == 16 and dtype == np.float64:
+        np.testing.assert_allclose(bias, expected, rtol=1e-13)
+    else:
+        np.testing.assert_array_equal(bias, expected)
+
+
+@given(m=st.floats(1e-4, 3), n=st.integers(1, 40))
+def test_a_constant_gate_of_any_slope_is_alibi(m: float, n: int) -> None:
+    np.testing.assert_allclose(forget_bias(np.full(n, -m)), alibi_bias(m, n), rtol=1e-12)
+    p = forget_positions(np.full(n, -m))
+    np.testing.assert_allclose(p, m * np.arange(1, n + 1), rtol=1e-12)
+
+
+# --- The bias
+
+
+@given(n=st.integers(1, 20), queries=st.integers(0, 20), seed=SEEDS)
+def test_bias_by_its_definition(n: int, queries: int, seed: int) -> None:
+    log_gates, queries = logs(2, n, seed=seed), min(n, queries)
+    bias = forget_bias(log_gates, queries)
+    assert bias.shape == (2, queries, n)
+    for head, row in np.ndindex(2, queries):
+        t = n - queries + row
+        for u in range(n):
+            expected = math.fsum(log_gates[head, u + 1 : t + 1]) if u <= t else -math.inf
+            assert bias[head, row, u] == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+def test_weights_are_products_of_gates() -> None:
+    gates = np.array([0.3, 0.9, 0.5, 0.2, 1.0])
+    nothing = np.zeros((5, 2))
+    _, weights = dot_product_attention(nothing, nothing, nothing, bias=forget_bias(np.log(gates)))
+    shares = np.array([np.prod(gates[u + 1 :]) for u in range(5)])
+    np.testing.assert_allclose(weights[-1], shares / shares.sum())
+
+
+@given(n=st.integers(1, 30), seed=SEEDS)
+def test_the_row_of_a_decoding_step_is_that_of_the_full_pass_bit_for_bit(n: int, seed: int) -> None:
+    log_gates = logs(3, n, seed=seed)
+    full = forget_bias(log_gates)
+    for t in range(n):
+        np.testing.assert_array_equal(forget_bias(log_gates[:, : t + 1], 1), full[:, t : t + 1, : t + 1])
+    tensor = torch.from_numpy(log_gates)
+    assert torch.equal(forget_bias(tensor, 1), forget_bias(tensor)[:, -1:])
+
+
+def test_the_first_gate_shifts_all_positions_and_no_bias() -> None:
+    log_gates = logs(9)
+    other = log_gates.copy()
+    other[0] = -50.0
+    np.testing.assert_allclose(forget_bias(other), forget_bias(log_gates), atol=1e-12)
+
+
+def test_a_gate_of_one_forgets_nothing() -> None:
+    np.testing.assert_array_equal(forget_bias(np.zeros(4)), np.where(causal_mask(4), -np.inf, 0.0))
+
+
+# --- Columns
+
+
+@given(n=st.integers(1, 30), d=st.integers(1, 9), seed=SEEDS, center=st.floats(-5, 50))
+def test_the_columns_of_alibi_make_it(n: int, d: int, seed: int, center: float) -> None:
+    q, k, v = inputs(n, d, seed=seed)
+    log_gates = logs(2, n, seed=seed)
+    wide = add_alibi_columns(q, k, 1.0, forget_positions(log_gates), center=center)
+    assert wide[0].shape[-1] == d + 1
+    ours, _ = dot_product_attention(*wide, v, mask=causal_mask(n)[None], scale=1 / math.sqrt(d))
+    expected, _ = dot_product_attention(q, k, v, bias=forget_bias(log_gates))
+    np.testing.assert_allclose(ours, expected, atol=1e-11)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_columns_in_a_fused_kernel_and_gradients_of_the_gates(dtype: torch.dtype) -> None:
+    q, k, v = torch.from_numpy(inputs(50, 8)).to(dtype)
+    log_gates = torch.from_numpy(logs(2, 50, scale=0.2)).requires_grad_()
+
+    def output(columns: bool) -> torch.Tensor:
+        if columns:
+            wide = add_alibi_columns(q, k, 1.0, forget_positions(log_gates), center=5.0, width=16)
+            q_wide, k_wide = (x[None] for x in wide)
+            attention = torch.nn.functional.scaled_dot_product_attention
+            return attention(q_wide, k_wide, v[None], is_causal=True, scale=8**-0.5)[0]
+        exact = [x.double() for x in (q, k, v)]
+        return dot_product_attention(exact[0], exact[1], exact[2], bias=forget_bias(log_gates))[0]
+
+    slack = {torch.float32: 1e-5, torch.bfloat16: 2e-2}[dtype]
+    torch.testing.assert_close(output(True).double(), output(False), atol=slack, rtol=slack)
+    gradients = [
+        torch.autograd.grad(output(columns).double()[:, -1].sum(), log_gates)[0] for columns in (True, False)
+    ]
+    assert gradients[1].abs().max() > 0.1
+    torch.testing.assert_close(*gradients, atol=30 * slack, rtol=30 * slack)
+
+
+# --- Precision
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_sums_are_float64_and_rounded_once(dtype: torch.dtype) -> None:
+    given_logs = torch.from_numpy(logs(2, 700)).to(dtype)
+    p = forget_positions(given_logs)
+    assert p.dtype == torch.float64
+    bias = forget_bias(given_logs)
+    assert bias.dtype == dtype
+    assert torch.equal(bias, forget_bias(given_logs.double()).to(dtype))
+
+
+def test_a_step_far_out_costs_what_it_should() -> None:
+    """Cumulated in float32, a sum of 100,000 logarithms has no digits left for the last of them."""
+    n = 100_000
+    log_gates = logs(n).astype(np.float32)
+    last = forget_bias(log_gates, 1)[0]
+    np.testing.assert_allclose(last[-2], log_gates[-1], rtol=1e-6)
+    in_float32 = np.cumsum(log_gates)
+    assert abs(in_float32[-1] - in_float32[-2] - log_gates[-1]) > 1e-4
+
+
+# --- Contextual positions
+
+
+@given(n_query=st.integers(1, 9), more=st.integers(0, 9), most=st.integers(1, 6), seed=SEEDS)
+def test_contextual_positions_by_their_definition(n_query: int, more: int, most: int, seed: int) -> None:
+    n_key = n_query + more
+    gates = np.random.default_rng(seed).uniform(size=(n_query, n_key))
+    positions = contextual_positions(gates, max_position=most)
+    for row, u in np.ndindex(n_query, n_key):
+        t = more + row
+        expected = min(gates[row, u : t + 1].sum(), most) if u <= t else 0.0
+        assert positions[row, u] == pytest.approx(expected, abs=1e-12)
+    np.testing.assert_array_equal(contextual_positions(gates[-1:], max_position=most), positions[-1:])
+
+
+def test_gates_of_one_count_tokens() -> None:
+    t = np.arange(7)
+    counted = contextual_positions(np.ones((7, 7)), max_position=100)
+    np.testing.assert_array_equal(counted, np.maximum(t[:, None] - t + 1, 0))
+
+
+def test_gates_at_separators_count_sentences() -> None:
+    tokens = list("ab.c.def.g")
+    gates = np.array([[float(token == ".") for token in tokens]] * len(tokens))
+    counted = contextual_positions(gates, max_position=9)[-1]
+    assert counted.tolist() == [3, 3, 3, 2, 2, 1, 1, 1, 1, 0]
+
+
+def test_words_that_count_a_little_add_up() -> None:
+    """The limit of soft gates: a hundredth for each word makes a sentence of 100 words twice as long."""
+    for words, wanted in ((10, 1.1), (100, 2.0)):
+        gates = np.array([[1.0] + [0.01] * words])
+        assert contextual_positions(gates, max_position=9)[0, 0] == pytest.approx(wanted)
+
+
+@given(rows=st.integers(1, 5), seed=SEEDS)
+def test_contextual_bias_interpolates_vectors(rows: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    query, table = rng.normal(size=(2, 4, 3)), rng.normal(size=(rows, 3))
+    positions = rng.uniform(0, rows - 1, size=(2, 4, 6))
+    positions[0, 0, :2] = 0, rows - 1
+    bias = contextual_bias(query, table, positions)
+    for place in np.ndindex(2, 4, 6):
+        p = positions[place]
+        vector = [np.interp(p, np.arange(rows), column) for column in table.T]
+        assert bias[place] == pytest.approx(float(query[place[:2]] @ np.array(vector)), abs=1e-12)
+    by_head = np.stack([table, 2 * table])
+    np.testing.assert_allclose(contextual_bias(query, by_head, positions)[1], 2 * bias[1], atol=1e-12)
+
+
+def test_a_position_between_rows_moves_its_gate() -> None:
+    """Also where it is a whole number: gates of exactly 0 or 1 would else never be trained."""
+    table = torch.tensor([[0.0], [1.0], [5.0]])
+    for p, slope in ((0.5, 1.0), (1.0, 4.0), (0.0, 1.0)):
+        position = torch.tensor([[p]], dtype=torch.float64, requires_grad=True)
+        (gradient,) = torch.autograd.grad(contextual_bias(torch.ones(1, 1), table, position).sum(), position)
+        assert gradient.item() == slope
+
+
+# --- Counting sentences
+
+
+def test_labels_name_the_mark_that_lies_so_many_marks_back() -> None:
+    signs = experiment._TOKENS
+    text = "ab!c.da?e.b"
+    ids = torch.tensor([[signs.index(sign) for sign in text]])
+    for back, wanted in ((1, "__!!...??.."), (2, "____!!!..??"), (3, "_______!!.."), (5, "_" * 11)):
+        found = experiment._labels(ids, back)[0].tolist()
+        assert "".join("_" if label < 0 else signs[label] for label in found) == wanted
+
+
+@pytest.mark.parametrize(("n", "longest"), [(48, 8), (9, 1)])
+def test_texts_have_sentences_of_one_to_so_many_words(n: int, longest: int) -> None:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        ids = experiment._texts(300, n, longest)
+    marks = ids < 3
+    assert not marks[:, 0].any()
+    lengths = {b - a - 1 for row in marks for a, b in itertools.pairwise([-1, *row.nonzero()[:, 0].tolist()])}
+    assert lengths == set(range(1, longest + 1))
+    assert set(ids.unique().tolist()) == set(range(8))
+
+
+def test_contextual_positions_count_sentences_where_a_rotation_cannot() -> None:
+    counting = train_sentence_task(ContextualPositions(32, 8), seed=1)
+    turning = train_sentence_task(rotary=RotaryEmbedding(32))
+    assert counting.accuracy[48, 8] > 0.99
+    assert counting.accuracy[192, 8] > 0.99  # four times as many sentences
+    assert counting.accuracy[96, 16] > 0.9  # twice as long ones
+    assert 0.5 < counting.accuracy[192, 32] < 0.9  # what words count adds up
+    for kind, most in {(48, 8): 0.75, (192, 8): 0.75, (96, 16): 0.55, (192, 32): 0.45}.items():
+        assert turning.accuracy[kind] < most
+    assert turning.positions is None
+    assert counting.positions is not None
+    # What each token counts: the difference to the one behind it, where the largest position is not reached.
+    steps = counting.positions - torch.cat([counting.positions[1:], torch.zeros(1)])
+    for token, step, position in zip(counting.tokens, steps, counting.positions, strict=True):
+        if position < 8:
+            assert abs(float(step) - (token in ".?!")) < 0.1
+
+
+def test_two_layers_count_in_their_own_way() -> None:
+    """A rotation does as well as it was trained, gates also in longer sentences."""
+    options: dict[str, Any] = {"layers": 2, "tests": [(48, 8), (96, 16)]}
+    turning = train_sentence_task(rotary=RotaryEmbedding(32), steps=250, **options)
+    assert turning.accuracy[48, 8] > 0.95 > 0.8 > turning.accuracy[96, 16]
+    gated = train_sentence_task(gate=ForgetGate(32, 1, slopes=np.array([0.25])), steps=300, **options)
+    assert gated.accuracy[96, 16] > 0.9
+
+
+def test_a_forget_gate_finds_the_last_mark() -> None:
+    options: dict[str, Any] = {"steps": 100, "tests": [(96, 32)], "back": 1}
+    gated = train_sentence_task(gate=ForgetGate(32, 1, slopes=np.array([0.25])), **options)
+    assert (
+        gated.accuracy[96, 32]
+        > 0.95
+        > train_sentence_task(rotary=RotaryEmbedding(32), **options).accuracy[96, 32]
+    )
+
+
+def test_counting_repeats_and_leaves_no_trace() -> None:
+    state, layer = torch.random.get_rng_state(), ContextualPositions(8, 4)
+    options: dict[str, Any] = {"dim": 8, "steps": 3, "tests": [(48, 8)]}
+    first = train_sentence_task(layer, **options)
+    assert first.losses == train_sentence_task(layer, **options).losses
+    assert first.losses != train_sentence_task(layer, **options, seed=1).losses
+    assert (layer.weight == 0).all()
+    assert torch.equal(torch.random.get_rng_state(), state)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"contextual": 3}, TypeError, r"contextual must be a torch\.nn\.Module or None, got int"),
+        ({"contextual": nn.Identity()}, TypeError, "contextual must tell its positions, .* got Identity"),
+        ({"gate": "open"}, TypeError, r"gate must be a torch\.nn\.Module or None, got str"),
+        ({"back": 0}, ValueError, "back must be at least 1, got 0"),
+        (
+            {"n": 26},
+            ValueError,
+            "n and longest must leave room for 3 sentences of 8 words and a mark, got 26",
+        ),
+        ({"tests": 5}, TypeError, r"tests must be a list of pairs \(n, longest\), got 5"),
+        ({"tests": [(20, 8)]}, ValueError, "each of tests must leave room for 3 sentences of 8 words"),
+        ({"longest": 0}, ValueError, "n and longest must be at least 1, got 0"),
+        ({"layers": 0}, ValueError, "layers must be at least 1, got 0"),
+        ({"dim": 7}, ValueError, "dim must be even"),
+        ({"steps": 0}, ValueError, "steps must be at least 1, got 0"),
+    ],
+)
+def test_bad_arguments_of_train_sentence_task(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        train_sentence_task(**options)
+
+
+# --- Any array library, and errors
+
+
+def test_the_array_standard_is_enough() -> None:
+    strict = array_api_strict.asarray
+    log_gates, gates = logs(2, 6), np.random.default_rng(0).uniform(size=(2, 3, 6))
+    query, table = (
+        np.random.default_rng(1).normal(size=(2, 3, 4)),
+        np.random.default_rng(2).normal(size=(4, 4)),
+    )
+    positions = contextual_positions(gates, max_position=3)
+    pairs = [
+        (forget_bias(strict(log_gates), 2), forget_bias(log_gates, 2)),
+        (contextual_positions(strict(gates), max_position=3), positions),
+        (contextual_bias(*map(strict, (query, table, positions))), contextual_bias(query, table, positions)),
+    ]
+    for strictly, plain in pairs:
+        assert type(strictly).__module__.startswith("array_api_strict")
+        np.testing.assert_allclose(np.asarray(strictly), plain, atol=1e-14)
+
+
+ONES, TABLE = np.ones((2, 3)), np.ones((4, 5))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: forget_positions(np.array([0.1])), ValueError, "log_gates must be finite and at most 0.* got 0.1"),
+        (lambda: forget_positions(np.array([-np.inf])), ValueError, "log_gates must be finite .* got -inf"),
+        (lambda: forget_positions(np.array([math.nan])), ValueError, "log_gates must be finite .* got nan"),
+        (lambda: forget_positions(np.array(-1.0)), ValueError, r"log_gates must have shape \(..., n\)"),
+        (lambda: forget_positions(np.array([-1])), TypeError, "log_gates must be floating, got dtype int64"),
+        (lambda: forget_bias([-1.0]), TypeError, r"log_gates must be an array, got \[-1.0\]"),
+        (lambda: forget_bias(-np.ones(3), 4), ValueError, "n_query must be at most .* 3, got 4"),
+        (lambda: forget_bias(-np.ones(3), -1), ValueError, "n_query must be at least 0, got -1"),
+        (lambda: forget_bias(-np.ones(3), dtype=np.int64), TypeError, "dtype must be a real floating dtype"),
+        (lambda: contextual_positions(2 * ONES, max_position=3), ValueError, "gates must be from 0 to 1, got 2.0"),
+        (lambda: contextual_positions(-ONES, max_position=3), ValueError, "gates must be from 0 to 1, got -1.0"),
+        (lambda: contextual_positions(ONES.T, max_position=3), ValueError, r"gates must have .* got \(3, 2\)"),
+        (lambda: contextual_positions(ONES[0], max_position=3), ValueError, r"gates must have .* got \(3,\)"),
+        (lambda: contextual_positions(ONES, max_position=0), ValueError, "max_position must be at least 1, got 0"),
+        (lambda: contextual_bias(np.ones((2, 5)), TABLE, 4 * ONES), ValueError, "positions must be from 0 to 3"),
+        (lambda: contextual_bias(np.ones((3, 5)), TABLE, ONES), ValueError, r"positions must have .* got \(2, 3\)"),
+        (lambda: contextual_bias(np.ones((2, 4)), TABLE, ONES), ValueError, "query and table must have shapes"),
+        (lambda: contextual_bias(np.ones((2, 5)), TABLE[:0], ONES), ValueError, "query and table must have shapes"),
+        (lambda: contextual_bias(np.ones((2, 5)), TABLE.astype("f"), ONES), TypeError, "table must have the dtype"),
+        (
+            lambda: contextual_bias(np.ones((2, 5)), TABLE, ONES.astype(int)),
+            TypeError, "positions must be floating, got dtype int64",
+        ),
+        (
+            lambda: contextual_bias(np.ones((2, 5)), TABLE, torch.ones(2, 3)),
+            TypeError, "positions must be of the library of query",
+        ),
+    ],
+)  # fmt: skip
+def test_errors_name_the_argument(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()
