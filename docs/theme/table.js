@@ -38,7 +38,7 @@ for (const figure of document.querySelectorAll("figure.table")) {
   const count = make("output");
   const filters = heads.flatMap((head, column) => {
     const answers = [...new Set(rows.map((row) => text(row, column)))];
-    if (answers.length < 2 || answers.length > FEW || answers.some((answer) => !isNaN(number(answer)))) return [];
+    if (!column || answers.length < 2 || answers.length > FEW || answers.some((answer) => !isNaN(number(answer)))) return [];
     const select = make("select", {}, new Option(words.all, ""), ...answers.map((answer) => new Option(answer)));
     return [{ column, select, label: make("label", {}, head.textContent, select) }];
   });

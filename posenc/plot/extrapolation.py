@@ -397,10 +397,10 @@ def score_by_position(
     check_lang(lang, ax)
     if measure not in ("accuracy", "perplexity"):
         raise ValueError(f'measure must be "accuracy" or "perplexity", got {measure!r}')
-    limits = {"low": 0.0, "high": 1.0} if measure == "accuracy" else {"low": 1.0}
-    shown = as_labelled("curves", curves, ("seeds", "bins"), **limits)
+    low, high = (0.0, 1.0) if measure == "accuracy" else (1.0, math.inf)
+    shown = as_labelled("curves", curves, ("seeds", "bins"), low=low, high=high)
     size = integer("width", width, minimum=1)
-    guess = None if chance is None else as_number("chance", chance, **limits)
+    guess = None if chance is None else as_number("chance", chance, low=low, high=high)
     trained = _trained(trained)
     ax = given_or_new(ax, 3.0)
     if trained is not None:

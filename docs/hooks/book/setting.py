@@ -63,7 +63,7 @@ def _with_heads(match: re.Match[str]) -> str:
     rows = re.sub(r"<tr>\n<td>(.*?)</td>", r'<tr>\n<th scope="row">\1</th>', match[2])
     # With a class, or Material would put it into a box of its own.
     rows = rows.replace("<th>", '<th scope="col">').replace("<table>", '<table class="answers">')
-    name = escape(re.sub(r"<[^>]*>", "", match[4]))
+    name = match[4].replace('"', "&quot;")
     return f'{match[1]}<div role="region" tabindex="0" aria-label="{name}">{rows}</div>{match[3]}'
 
 

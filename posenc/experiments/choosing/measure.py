@@ -114,7 +114,7 @@ def _measured(scheme: Scheme) -> Answers:
             enters=_enters(scheme, ways),
             shift=_keeps_shift(scheme, ways),
             norm=_keeps_norm(scheme, ways),
-            direction=None if graph else _sees_direction(scheme, ways),
+            direction=None if graph or scheme.causal else _sees_direction(scheme, ways),
             parameters=sum(p.numel() for p in real.parameters),
             memory=memory if counted else None,
             cost=cost if counted else None,

@@ -10,9 +10,14 @@ from typing import Any, Literal
 
 import numpy as np
 import torch
+from array_api_compat import torch as xp
 from torch import Tensor
+from torch.nn.functional import logsigmoid, pad, scaled_dot_product_attention
 
-from posenc.alibi import alibi_bias, alibi_slopes
+from posenc.alibi import alibi_bias, alibi_slopes, widen
+from posenc.attention import dot_product_attention
+from posenc.contextual import contextual_bias, contextual_positions, forget_bias, forget_positions
+from posenc.extrapolation import logn_scale
 from posenc.graphs import anchor_distances, laplacian_eigenvectors, random_walk_probabilities
 from posenc.grids import coordinate_encoding, interpolate_grid
 from posenc.learned import interpolate_table, learned_encoding
@@ -103,6 +108,8 @@ class Scheme:
     make: Callable[[Setting], Ways]
     lies: Lies = "line"
     """How its tokens lie: in a line, on a grid (a column for each coordinate), in time, or in a graph."""
+    causal: bool = False
+    """Whether it is made for the causal mask, which is in it."""
 
 
 COLUMNS = 4
@@ -162,7 +169,7 @@ def _axes(frequencies: Callable[[int], np.ndarray]) -> Callable[[Setting], Ways]
 
         def turn(q: Tensor, k: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
             t = places[-q.shape[-2] :]
-            t = torch.nn.functional.pad(t, (len(omega) - t.shape[1], 0))  # an image stands at time 0
+            t = pad(t, (len(omega) - t.shape[1], 0))  # an image stands at time 0
             return apply_rotary_axes(q, t, omega), apply_rotary_axes(k, t, omega)
 
         return Ways(turn=turn)
@@ -254,13 +261,49 @@ def _xpos(setting: Setting) -> Ways:
 
 
 def _log_n(setting: Setting) -> Ways:
-    """Scores times log n / log L for the query that sees n keys, from n = L on."""
-
     def turn(q: Tensor, k: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
-        seen = (places[-q.shape[-2] :] + 1).to(q.dtype)
-        return q * (seen.log() / math.log(setting.trained)).clamp(min=1)[:, None], k
+        factor = logn_scale(places[-q.shape[-2] :], setting.trained, dtype=q.dtype)
+        return q * factor[:, None], k
 
     return Ways(turn=turn)
+
+
+def _forget_gate(setting: Setting) -> Ways:
+    """Gates that are made of the keys of all heads."""
+    matrix = random(setting.dim, setting.num_heads).float() / math.sqrt(setting.dim)
+    start = torch.zeros(setting.num_heads)
+
+    def log_gates(k: Tensor) -> Tensor:
+        gates = k.transpose(0, 1).flatten(1) @ matrix.to(k.dtype) + start.to(k.dtype)
+        return logsigmoid(gates).mT
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, places: Tensor, mask: Tensor | None) -> Tensor:
+        return dot_product_attention(q, k, v, bias=forget_bias(log_gates(k), q.shape[-2]))[0]
+
+    def fused(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+        """As `posenc.nn.AlibiAttention`, with the sums of gates as positions."""
+        width = setting.head_dim + 8
+        slopes = torch.full((len(q),), math.sqrt(setting.head_dim), dtype=torch.float64)
+        q, k = widen(q, k, slopes, forget_positions(log_gates(k)), width, xp)
+        v = pad(v, (0, 8))
+        return scaled_dot_product_attention(
+            q[None], k[None], v[None], is_causal=True, scale=1 / math.sqrt(setting.head_dim)
+        )[0, ..., : setting.head_dim]
+
+    return Ways(attend=attend, fused=fused, parameters=(matrix, start))
+
+
+def _counting(setting: Setting) -> Ways:
+    """CoPE, up to 64."""
+    table = random(65, setting.head_dim).float()
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, places: Tensor, mask: Tensor | None) -> Tensor:
+        gates = (q @ k.mT / math.sqrt(setting.head_dim)).sigmoid()
+        positions = contextual_positions(gates, max_position=len(table) - 1)
+        bias = contextual_bias(q, table.to(q.dtype), positions)
+        return dot_product_attention(q, k, v, bias=bias, mask=mask)[0]
+
+    return Ways(attend=attend, parameters=(table,))
 
 
 def _window(setting: Setting) -> Ways:
@@ -339,7 +382,7 @@ SCHEMES = {
     scheme.name: scheme
     for scheme in (
         Scheme("none", "order.md#causal-mask", lambda setting: Ways()),
-        Scheme("none_logn", "order.md#causal-mask", _log_n),
+        Scheme("none_logn", "extrapolation.md#spread", _log_n),
         Scheme("integer", "naive.md#integer-code", _codes(integer_encoding)),
         Scheme("one_hot", "naive.md#one-hot", _codes(one_hot_encoding)),
         Scheme("sinusoidal", "sinusoidal.md", _codes(sinusoidal_encoding)),
@@ -442,6 +485,8 @@ SCHEMES = {
         Scheme("kerple", "relative.md#kerple", _biased(kerple_bias, _heads, _heads)),
         Scheme("fire", "relative.md#fire", _fire),
         Scheme("shaw", "relative.md#shaw", _shaw),
+        Scheme("forget_gate", "contextual.md#gate", _forget_gate, causal=True),
+        Scheme("cope", "contextual.md#cope", _counting, causal=True),
         Scheme("window", "locality.md#soft-hard", _window),
         Scheme("grid_code", "grids.md#axes", _codes(coordinate_encoding), "grid"),
         Scheme("grid_table", "grids.md#resize", _learned("grid"), "grid"),

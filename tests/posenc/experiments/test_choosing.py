@@ -243,7 +243,7 @@ def test_every_scheme_of_the_package_is_there() -> None:
         if re.search(r"_(encoding|bias|frequencies|attention|eigenvectors|probabilities|distances)$", name)
         or name.startswith("apply_rotary")
     }
-    others = {"dot_product_attention", "ring_attention", "grid_encoding"}
+    others = {"ring_attention", "grid_encoding"}
     assert made - used == others
 
 

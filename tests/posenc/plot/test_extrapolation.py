@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from drawings import curves, legend, points
@@ -14,7 +16,7 @@ from posenc.extrapolation import row_visits, score_needed
 from posenc.plot._style import BLUE, ORANGE
 
 
-def wedges(ax: Axes) -> list[tuple[str, float, float]]:
+def wedges(ax: Axes) -> list[tuple[Any, ...]]:
     """Colour, first and last angle of each wedge, as shares of the circle."""
     return [
         (to_hex(wedge.get_edgecolor()), wedge.theta1 / 360, wedge.theta2 / 360)
