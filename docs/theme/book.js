@@ -155,23 +155,25 @@
     button.addEventListener("click", () => box.click());
     label.replaceWith(button);
   }
-  const reachable = new ResizeObserver((entries) => {
-    const scrolling = (box) => box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight + 1;
-    const boxes = entries.map(({ target }) => [target, !target.ariaHidden && scrolling(target)]); // all looks first
-    // after Material, which takes it away where there is no mouse
-    setTimeout(() => {
-      for (const [box, scrolls] of boxes) {
-        if (scrolls) box.tabIndex = 0;
-        else box.removeAttribute("tabindex");
-      }
-    });
-  });
+  const scrolls = (box) => box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight + 1;
+  const reach = (changes) => {
+    const boxes = changes.map(({ target }) => [target, !target.ariaHidden && scrolls(target)]); // all looks first
+    for (const [box, is] of boxes) {
+      if (is === box.hasAttribute("tabindex")) continue;
+      if (is) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    }
+  };
+  const reachable = new ResizeObserver(reach);
+  const reached = new MutationObserver(reach); // Material takes it away again where there is no mouse
   const watched = new WeakSet();
   const look = () => {
     for (const nav of document.querySelectorAll(":is(.md-code__nav, .md-tags):not([role])")) nav.setAttribute("role", "none");
     for (const box of document.querySelectorAll(".md-typeset__scrollwrap, .formula, pre > code")) {
-      if (!watched.has(box)) reachable.observe(box);
+      if (watched.has(box)) continue;
       watched.add(box);
+      reachable.observe(box);
+      reached.observe(box, { attributeFilter: ["tabindex", "aria-hidden"] });
     }
   };
   look();

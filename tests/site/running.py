@@ -8,11 +8,11 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import browsing
 from examples import Checks
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, Route
 from playwright.sync_api import TimeoutError as Late
 from reading import complaints, opened
 
@@ -108,6 +108,11 @@ def below(box: Locator) -> Locator:
     return box.locator("xpath=following-sibling::*[1][contains(@class, 'run-output')]")
 
 
+def shown(box: Locator) -> str:
+    """What stands there."""
+    return below(box).inner_text() if below(box).count() else "nothing"
+
+
 def changed(box: Locator, code: str) -> Locator:
     """The text area of a block that is being changed, with other code."""
     if box.locator(".run-edit").is_visible():
@@ -120,8 +125,21 @@ def changed(box: Locator, code: str) -> Locator:
 # --- Before a click -----------------------------------------------------------------------------------------
 
 
+COVERED = """() => {
+  const faults = [];
+  for (const code of document.querySelectorAll(".highlight:is([data-run], [data-needs]) code")) {
+    const text = new Range();
+    text.selectNodeContents(code);
+    const nav = code.parentElement.querySelector("nav").getBoundingClientRect();
+    if (text.getBoundingClientRect().bottom > nav.top + 1) faults.push(code.textContent.trim().split("\\n").at(-1));
+  }
+  return faults.join("; ");
+}"""
+
+
 @RUN(
-    ("en/run/run.css", "padding-bottom: 44px", "padding-bottom: 4px", "the layout shifts"),
+    ("en/run/run.js", "blocks.set(number, block);", "box.style.paddingTop = '99px';", "the layout shifts"),
+    ("en/run/run.css", "padding-bottom: 44px", "padding-bottom: 4px", "the buttons cover"),
     ("en/run/run.css", "height: 44px", "height: 20px", "px high"),
     ("en/run/run.js", "const act =", "import('./block.js');\nconst act =", "block.js is fetched"),
     ("en/run/run.js", "`${words.run} · ${megabytes(loads)}`", "words.run", "no size"),
@@ -133,16 +151,22 @@ def untouched(page: Page, root: str) -> Iterator[str]:
         page.add_init_script(browsing.SHIFTS)
         visit = browsing.Visit(f"{root}{CHAPTER}")
         responses = browsing.watch(page, visit)
+        held: list[Route] = []
         page.route(
-            "**/run/run.js", lambda route: (time.sleep(0.5), route.continue_())
-        )  # after the first look
-        page.goto(visit.url)
+            "**/run/run.js", lambda route: held.append(route)
+        )  # comes when the reader has a block before the eyes
+        page.goto(visit.url, wait_until="domcontentloaded")
+        page.locator(".highlight[data-run]").first.scroll_into_view_if_needed()
+        page.wait_for_timeout(300)
+        held[0].continue_()
         box = block(page)
         page.wait_for_load_state("networkidle")
         shift = page.evaluate(browsing.MEASURE)["shift"]
         yield from [f"the layout shifts by {shift:.3f}"] * (shift > 0.001)
         late = re.compile(r"/(block|python|worker)\.js$|/block\.css$|/py/")
         yield from (f"{answer.url} is fetched" for answer in responses if late.search(answer.url))
+        if page.evaluate(COVERED):
+            yield f"the buttons cover {page.evaluate(COVERED)}"
         for button in box.locator("nav button:visible").all():
             place = button.bounding_box()
             assert place is not None
@@ -159,15 +183,8 @@ def untouched(page: Page, root: str) -> Iterator[str]:
 
 
 @RUN(
-    (
-        "en/run/block.js",
-        "(this.text.endsWith(output.trimEnd()) && output ? words.same",
-        "(0 ? words.same",
-        "with another",
-    ),
-    ("en/run/block.js", "each.hidden = true", "each.hidden = false", "the book's output stays"),
+    ("en/run/block.js", "(this.text.endsWith(output.trimEnd())", "(this.text === this", "with another"),
     ("en/run/worker.js", 'postMessage({ type: "figure"', 'void ({ type: "figure"', "no figure"),
-    ("en/run/block.css", "figure.plot)[hidden]", "figure)[hidden]", "the book's figure stays"),
     ("py/numpy-*.whl", "", "", "could not be loaded"),
 )
 def python(page: Page, root: str) -> Iterator[str]:
@@ -185,9 +202,6 @@ def python(page: Page, root: str) -> Iterator[str]:
         if needs == "numpy" and "with the output of the book" not in saying(box):
             yield f"{needs} {number}: {saying(box)}"
             return
-        theirs = "xpath=following-sibling::*[position() > 1][self::figure or contains(@class, 'output')][1]"
-        if box.locator(theirs).is_visible():
-            yield f"the book's {'output' if needs == 'numpy' else 'figure'} stays beside the new one"
     if not below(box).locator("figure svg[role=img][aria-label]").count():
         yield "no figure"
     print(*shown, sep="\n")
@@ -204,27 +218,53 @@ def python(page: Page, root: str) -> Iterator[str]:
 
 
 @RUN(
-    ("en/run/block.js", 'event.key !== "Enter"', 'event.key !== "F9"', "Control+Enter does not run"),
-    ("en/run/block.js", "event.shiftKey)", "event.altKey)", "Shift+Enter does not run"),
-    ("en/run/block.js", '"beforeinput", indent', '"nothing", indent', "a new line begins with"),
+    ("en/run/block.js", "each.hidden = true", "each.hidden = false", "the book's output stays"),
     (
-        "en/run/block.js",
+        "en/run/block.css",
+        ".md-typeset :is(.output, figure.plot)[hidden]",
+        ".md-typeset .output[hidden]",
+        "the book's figure stays",
+    ),
+    ("en/run/block.js", "if (caption) figure.append", "if (0) figure.append", "no caption"),
+    (
+        "en/run/python.js",
+        'svg.replaceAll("posenc-id-"',
+        'svg.replaceAll("a name"',
+        "two elements with the id",
+    ),
+)
+def results(page: Page, root: str) -> Iterator[str]:
+    """What a block prints and draws takes the place of what the book has there; and once more."""
+    visit = played(page, f"{root}{CHAPTER}")
+    for needs, kind in (("numpy", "output"), ("matplotlib", "figure")):
+        for number in (0, 1, 0):
+            box = block(page, needs, number)
+            box.locator(".run-run").click()
+            said(box, "Ran in")
+        theirs = below(box).locator("xpath=following-sibling::*[1]")
+        yield from [f"the book's {kind} stays beside the new one"] * theirs.is_visible()
+    if not below(box).locator("figcaption").is_visible():
+        yield "no caption below a figure of the book's own code"
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((node) => node.id)")
+    yield from (f"two elements with the id {name}" for name in {name for name in ids if ids.count(name) > 1})
+    yield from complaints(visit)
+
+
+@RUN(
+    ("zh/run/block.js", 'event.key !== "Enter"', 'event.key !== "F9"', "Control+Enter does not run"),
+    ("zh/run/block.js", "event.shiftKey)", "event.altKey)", "Shift+Enter does not run"),
+    ("zh/run/block.js", '"beforeinput", indent', '"nothing", indent', "a new line begins with"),
+    (
+        "zh/run/block.js",
         'addEventListener("keydown", (event) => {',
         'addEventListener("keydown", (event) => { if (event.key === "Tab") event.preventDefault();',
         "Tab does not leave",
     ),
-    ("en/run/block.js", 'block.area.setAttribute("aria-label", words.code)', "", "label"),
-    ("en/run/block.js", "block.area.focus({ preventScroll: true })", "", "does not go to the code"),
-    ("en/run/run.css", "@media", ".run-run { outline: none !important } @media", "has no mark"),
-    (
-        "en/run/block.css",
-        "--run-fault: #ff8a80",
-        "--run-fault: #ff8a80; --md-default-fg-color--light: #555",
-        "color-contrast",
-    ),
+    ("zh/run/block.js", "block.area.focus({ preventScroll: true })", "", "does not go to the code"),
+    ("zh/run/run.css", "@media", ".run-run { outline: none !important } @media", "has no mark"),
 )
 def by_keyboard(page: Page, root: str) -> Iterator[str]:
-    """On a phone in the dark, in Chinese: change a block and run it by the keyboard alone, heard by axe each time."""
+    """On a phone in the dark, in Chinese: change a block and run it by the keyboard alone."""
     with phone(page) as page:
         visit = played(page, f"{root}zh/sinusoidal.html")
         page.evaluate(browsing.MEASURE)
@@ -240,7 +280,6 @@ def by_keyboard(page: Page, root: str) -> Iterator[str]:
         if not said(box, "用时"):
             yield f"Enter on the button does not run the block: {saying(box)}"
             return
-        yield from browsing.axe(page)
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         area = box.locator("textarea")
@@ -255,13 +294,45 @@ def by_keyboard(page: Page, root: str) -> Iterator[str]:
         for keys in ("Control+Enter", "Shift+Enter"):
             page.keyboard.type("#")
             page.keyboard.press(keys)
-            if not said(box, "用时") or area.input_value() not in below(box).inner_text():
+            if not said(box, "用时") or area.input_value() not in shown(box):
                 yield f"{keys} does not run the block"
-        yield from browsing.axe(page, again=True)
         page.keyboard.press("Tab")
         if area.evaluate("node => node === document.activeElement"):
             yield "Tab does not leave the code"
-        yield from browsing.axe(page, again=True)
+        yield from complaints(visit)
+
+
+@RUN(
+    ("zh/run/block.js", 'block.area.setAttribute("aria-label", words.code)', "", "running: label"),
+    (
+        "zh/run/block.css",
+        "--run-fault: #ff8a80",
+        "--md-default-fg-color--light: #555",
+        "output: color-contrast",
+    ),
+    ("zh/book.js", " || box.scrollHeight > box.clientHeight + 1", "", "much: scrollable-region-focusable"),
+)
+def accessible(page: Page, root: str) -> Iterator[str]:
+    """What axe finds in each state, on a phone in the dark."""
+    with phone(page) as page:
+        visit = played(page, f"{root}zh/sinusoidal.html", WORKER.replace("60)", "200)"))
+        page.evaluate(browsing.MEASURE)
+        box, drawing = block(page), block(page, "matplotlib")
+        states: dict[str, Callable[[], object]] = {
+            "loading": lambda: (box.locator(".run-run").click(), said(box, "MB")),
+            "output": lambda: said(box, "用时"),
+            "running": lambda: (
+                changed(box, "while True: pass").press("Control+Enter"),
+                said(box, "正在运行"),
+            ),
+            "stopped": lambda: (box.locator(".run-stop").click(), said(box, "已停止")),
+            "an error": lambda: (changed(box, "1 / 0").press("Control+Enter"), said(box, "第 1 行出错")),
+            "much": lambda: (changed(box, "print('x' * 10**7)").press("Control+Enter"), said(box, "用时")),
+            "a figure": lambda: (drawing.locator(".run-run").click(), said(drawing, "用时")),
+        }
+        for number, (state, reach) in enumerate(states.items()):
+            reach()
+            yield from (f"{state}: {fault}" for fault in browsing.axe(page, again=number > 0))
         yield from complaints(visit)
 
 
@@ -320,11 +391,10 @@ def errors(page: Page, root: str) -> Iterator[str]:
     marked = "[...CSS.highlights.get('run-fault')].map(String)"
     if not said(box, r"An error in line 3\."):
         yield f"an error is not said: {saying(box)}"
-    if (text := below(box).inner_text()) != "Line 3: print(1 / 0)\nZeroDivisionError: division by zero":
+    if (text := shown(box)) != "Line 3: print(1 / 0)\nZeroDivisionError: division by zero":
         yield f"an error is not said with its code: {text}"
     if page.evaluate(marked) != ["print(1 / 0)"]:
         yield f"the line is not marked, but {page.evaluate(marked)}"
-    yield from browsing.axe(page)
     area.fill("print(1)")
     if page.evaluate(marked):
         yield f"{page.evaluate(marked)} stays marked"
@@ -334,7 +404,7 @@ def errors(page: Page, root: str) -> Iterator[str]:
     first, last = block(page, "matplotlib"), block(page, "matplotlib", 2)
     changed(first, "1 / 0")
     last.locator(".run-run").click()
-    if not said(last, "line 1 of an earlier block") or "Line 1: 1 / 0" not in below(last).inner_text():
+    if not said(last, "line 1 of an earlier block") or "Line 1: 1 / 0" not in shown(last):
         yield f"an error of an earlier block is not said: {saying(last)}"
     if page.evaluate(marked) != ["1 / 0"]:
         yield f"the line of an earlier block is not marked, but {page.evaluate(marked)}"
@@ -344,7 +414,6 @@ def errors(page: Page, root: str) -> Iterator[str]:
 @RUN(
     ("en/run/block.js", "if (cut) block", "if (0) block", "is not said"),
     ("en/run/block.css", "max-height: 24rem", "min-height: 0", "px high"),
-    ("en/book.js", "|| box.scrollHeight > box.clientHeight + 1", "", "scrollable-region-focusable"),
 )
 def much(page: Page, root: str) -> Iterator[str]:
     """Output without end is cut off, and the page does not grow by it."""
@@ -357,7 +426,6 @@ def much(page: Page, root: str) -> Iterator[str]:
         yield "that output is cut off is not said"
     height = below(box).evaluate("node => node.offsetHeight")
     yield from [f"the output is {height} px high"] * (height > 800)
-    yield from browsing.axe(page)
     yield from complaints(visit)
 
 
@@ -387,7 +455,7 @@ def changes(page: Page, root: str) -> Iterator[str]:
         yield f"copied: {pasted}"
     changed(last, "print(2)").press("Control+Enter")
     said(last, "Ran in")
-    if "1: print('mine')" not in below(last).inner_text():
+    if "1: print('mine')" not in shown(last):
         yield "a block does not continue the changed one"
     page.reload()
     box = block(page, "matplotlib")
@@ -397,6 +465,7 @@ def changes(page: Page, root: str) -> Iterator[str]:
     box.locator("textarea").press("Control+Enter")
     said(box, "Ran in")
     box.locator(".run-reset").click()
+    box.locator(".run-reset").wait_for(state="hidden")
     if box.locator("code").inner_html() != original:
         yield "after a reset it is not the code of the book"
     if not page.evaluate("document.activeElement.matches('.run-run')"):
@@ -405,6 +474,7 @@ def changes(page: Page, root: str) -> Iterator[str]:
     changed(last, "print(3)").press("Control+Enter")
     said(last, "Ran in")
     last.locator(".run-reset").click()
+    last.locator(".run-reset").wait_for(state="hidden")
     if not last.locator("xpath=following-sibling::*[1]").is_visible():
         yield "after a reset the output of the book is not there"
     changed(block(page, "matplotlib", 3), "print(4)")
@@ -416,10 +486,10 @@ def changes(page: Page, root: str) -> Iterator[str]:
         ),
     )
     page.reload()
-    block(page)
+    block(page, "matplotlib")
     page.wait_for_load_state("networkidle")
     if (areas := page.locator("textarea").evaluate_all("all => all.map((area) => area.value)")) != [
-        "print(2)"
+        "print(4)"
     ]:
         yield "what was reset comes back" if "print('mine')" in areas else f"of another edition: {areas}"
     yield from complaints(visit)
@@ -437,7 +507,6 @@ def loading(page: Page, root: str) -> Iterator[str]:
     box.locator(".run-run").click()
     if not said(box, r"Loading Python and NumPy[^]*\d\.\d MB of 9\.0 MB".replace("[^]", r"[\s\S]"), 3000):
         yield f"how many MB of how many is not said: {saying(box)}"
-    yield from browsing.axe(page)
     said(box, "Ran in")
     if "MB" in (text := box.locator(".run-run").get_attribute("title") or ""):
         yield f"what is there is {text}: the button still says how much it loads"

@@ -122,7 +122,6 @@ function opened(block, code) {
     if (!block.running) run(block);
   });
   block.code.setAttribute("aria-hidden", "true");
-  block.code.removeAttribute("tabindex");
   block.code.after(block.area);
   block.buttons.edit.hidden = true;
   block.buttons.reset.hidden = false;
@@ -175,7 +174,6 @@ export function reset(block) {
     coloured(block);
     block.code.replaceChildren(...block.nodes);
     block.code.removeAttribute("aria-hidden");
-    if (block.code.scrollWidth > block.code.clientWidth) block.code.tabIndex = 0;
   }
   block.panel?.remove();
   block.panel = null;
