@@ -100,7 +100,7 @@ def blocks(site: Path) -> list[Block]:
     """All blocks of Python of all pages; without the runtime tests are skipped."""
     if not (site / "py").is_dir():
         missing.skip_or_fail("runtime", "no Python in the pages: `python docs/hooks/runtime`")
-    found = []
+    found: list[Block] = []
     for path in sorted(site.glob("??/**/*.html")):
         html = path.read_text(encoding="utf-8")
         codes: dict[str, list[dict[str, str]]] = {}
