@@ -100,7 +100,7 @@ def blocks(site: Path) -> list[Block]:
     """All blocks of Python of all pages; without the runtime tests are skipped."""
     if not (site / "py").is_dir():
         missing.skip_or_fail("runtime", "no Python in the pages: `python docs/hooks/runtime`")
-    found = []
+    found: list[Block] = []
     for path in sorted(site.glob("??/**/*.html")):
         html = path.read_text(encoding="utf-8")
         codes: dict[str, list[dict[str, str]]] = {}
@@ -111,9 +111,9 @@ def blocks(site: Path) -> list[Block]:
             need = str(block.get("data-run") or block["data-needs"])
             page = path.relative_to(site).as_posix()
             shown, figures = _below(block)
-            # drawing takes a browser half a second: the first figure of each page
-            draws = bool(figures) and not any(each.page == page and each.figures for each in found)
-            found.append(Block(page, number, need, codes[number], shown, figures, draws))
+            # drawing takes a browser half a second: the first figure of each page in Chinese, whose words are wide
+            first = page.startswith("zh") and not any(each.page == page and each.figures for each in found)
+            found.append(Block(page, number, need, codes[number], shown, figures, bool(figures) and first))
     return found
 
 

@@ -64,7 +64,7 @@ const served = (take) => {
   self.fetch = async (address, ...options) => {
     const name = String(address.url ?? address).replace(PY, "");
     if (name === "pyodide.asm.wasm") {
-      const unpacked = (await take(`${name}.gz`)).pipeThrough(new DecompressionStream("gzip"));
+      const unpacked = (await take(`${name}.packed`)).pipeThrough(new DecompressionStream("gzip"));
       return new Response(unpacked, { headers: { "content-type": "application/wasm" } });
     }
     return name === "python_stdlib.zip" ? new Response(await take(name)) : fetched(address, ...options);
