@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import browsing
+import missing
 import papercheck
 import pytest
 import sitecheck
@@ -251,6 +252,25 @@ def opened(browser: Browser, folder: Path, name: str) -> list[str]:
     finally:
         page.close()
     return visit.elsewhere + visit.failed + visit.console
+
+
+def test_the_zip_runs_blocks_only_where_that_is_asked_for(site: Path, tmp_path: Path) -> None:
+    if not (site / "py").is_dir():
+        missing.skip_or_fail("runtime", "no Python in the pages: `python docs/hooks/runtime`")
+    page = (site / "en" / "rotary.html").read_text(encoding="utf-8")
+    small = tmp_path / "small"  # of the site, as much as is looked at
+    for name in ("py/files.json", "en/run/run.js", "en/rotary.html", "en/labs/run.html"):
+        (small / name).parent.mkdir(parents=True, exist_ok=True)
+        (small / name).write_text(page if name == "en/rotary.html" else "{}", encoding="utf-8")
+    for asked in (False, True):
+        offline.archive(small, tmp_path / "a.zip", with_runtime=asked)
+        with zipfile.ZipFile(tmp_path / "a.zip") as packed:
+            held = {name.partition("/")[2]: packed.read(name).decode() for name in packed.namelist()}
+        assert ("py/files.json" in held, "en/run/run.js" in held) == (asked, asked)
+        assert "en/labs/run.html" in held
+        assert ["run/run" in held["en/rotary.html"], "run-config" in held["en/rotary.html"]] == [asked, asked]
+        assert held["en/rotary.html"].startswith(page[:1000])
+        assert held["en/rotary.html"].count("<script") == page.count("<script") - 3 * (not asked)
 
 
 def test_faults_of_a_folder_are_found(browser: Browser, tmp_path: Path) -> None:

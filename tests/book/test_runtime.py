@@ -214,7 +214,7 @@ def test_the_site_gets_the_files_the_package_and_the_licences(real: Pins, tmp_pa
     for pin in real.files:
         path = folder / pin.name
         data = (
-            path.read_bytes() if path.exists() else gzip.decompress((folder / f"{pin.name}.gz").read_bytes())
+            path.read_bytes() if path.exists() else gzip.decompress((folder / f"{pin.name}.packed").read_bytes())
         )
         assert hashlib.sha256(data).hexdigest() == pin.sha256
     loaded = json.loads((folder / "files.json").read_text(encoding="utf-8"))
@@ -252,7 +252,7 @@ def test_a_packed_file_that_is_damaged_is_packed_anew(tmp_path: Path) -> None:
     packed = runtime._packed(tmp_path / "a")
     assert gzip.decompress(packed) == b"a" * 1000
     for damaged in (packed[:-5], b"", gzip.compress(b"b")):
-        (tmp_path / "a.gz").write_bytes(damaged)
+        (tmp_path / "a.packed").write_bytes(damaged)
         assert runtime._packed(tmp_path / "a") == packed
 
 

@@ -122,7 +122,8 @@ def _warn(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -
 def run(job: str, say: Callable[[str], Any] = print, show: Callable[[str], Any] = print) -> str:
     """Runs the blocks of a job; of the last one it says what it prints and shows what it draws.
 
-    A job is JSON: `blocks`, of which each has `code` and `name`, and `lang`. The answer is JSON: `cut`, how many
+    A job is JSON: `blocks`, of which each has `code` and `name`, `lang`, and `draw`: without it figures are only
+    counted, each is shown as "". The answer is JSON: `cut`, how many
     characters were printed beyond those that were said, and where a block failed `text`, `name` and `line`.
     """
     wanted = json.loads(job)
@@ -145,7 +146,7 @@ def run(job: str, say: Callable[[str], Any] = print, show: Callable[[str], Any] 
                     flags |= program.co_flags & _FUTURE
                     exec(program, names)
                     printed.flush()
-                    _draw(None if printed.silent else show, language)
+                    _draw(None if printed.silent else show, language, bool(wanted.get("draw", True)))
         except BaseException as error:
             _restore()
             printed.flush()
@@ -169,7 +170,7 @@ def _failure(error: BaseException, names: set[str], name: str) -> dict[str, Any]
     return {"text": text, "name": frames[-1].filename, "line": frames[-1].lineno or 0}
 
 
-def _draw(show: Callable[[str], Any] | None, language: str) -> None:
+def _draw(show: Callable[[str], Any] | None, language: str, draw: bool) -> None:
     """Shows the open figures as the build draws them, each with the words of its axes for a screen reader."""
     if "matplotlib.pyplot" not in sys.modules:
         return
@@ -177,8 +178,8 @@ def _draw(show: Callable[[str], Any] | None, language: str) -> None:
 
     for number in plt.get_fignums() if show else ():
         figure = plt.figure(number)
-        svg = figures.to_svg(figure)
         words = figures.described(figures.labels(figure), language) or NO_WORDS[language]
-        start, rest = svg.split(">", 1)
-        show(f'{start} role="img" aria-label="{html.escape(words)}">{rest}')  # type: ignore[misc]
+        start, _, rest = figures.to_svg(figure).partition(">") if draw else ("", "", "")
+        assert show is not None
+        show(f'{start} role="img" aria-label="{html.escape(words)}">{rest}' if draw else "")
     plt.close("all")

@@ -166,7 +166,8 @@ def _attributes(parts: list[str], before: int) -> list[str]:
 # --- What the site gets -------------------------------------------------------------------------------------
 
 _LICENCE = re.compile(r"\.dist-info/(?:licenses/.+|[^/]*(?:LICEN[CS]E|COPYING)[^/]*)$")
-_PACKED = "pyodide.asm.wasm"  # ours to pack: not every server does, and it is a third of its size
+# Packed by us, to a third of its size, for not every server does; not named .gz, which some would unpack.
+_PACKED = "pyodide.asm.wasm"
 _PAGE = ("__init__", "figures", "inpage")  # the modules of this package that the page has, too
 
 
@@ -178,7 +179,7 @@ def ship(site: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for pin in pins.files:
         if pin.name == _PACKED:
-            (folder / f"{pin.name}.gz").write_bytes(_packed(pins.path(pin)))
+            (folder / f"{pin.name}.packed").write_bytes(_packed(pins.path(pin)))
         else:
             shutil.copyfile(pins.path(pin), folder / pin.name)
     name, package = posenc()
@@ -189,10 +190,15 @@ def ship(site: Path) -> None:
 
 def files() -> dict[str, Any]:
     """What the worker loads, with the bytes over the wire; "abi" is what Pyodide wants to be told of wheels."""
+    return _files(*posenc())
+
+
+@functools.lru_cache(maxsize=1)
+def _files(name: str, package: bytes) -> dict[str, Any]:
     pins = read()
     sizes = {
         part: {
-            pin.name + ".gz" * packed: len(_packed(pins.path(pin)))
+            pin.name + ".packed" * packed: len(_packed(pins.path(pin)))
             if packed
             else pins.path(pin).stat().st_size
             for pin in pins.of(part)
@@ -201,7 +207,6 @@ def files() -> dict[str, Any]:
         }
         for part in PARTS
     }
-    name, package = posenc()
     abi = re.search(r"_(\d+_\d+)_wasm32", pins.of("numpy")[0].name)
     assert abi is not None
     start = sizes["pyodide"] | sizes["numpy"] | {name: len(package)}
@@ -251,7 +256,7 @@ def _contents() -> Iterator[tuple[str, bytes]]:
 
 def _packed(path: Path) -> bytes:
     """A file of the store as gzip, which is kept beside it: packing takes a second."""
-    kept, data = path.with_name(f"{path.name}.gz"), path.read_bytes()
+    kept, data = path.with_name(f"{path.name}.packed"), path.read_bytes()
     try:
         packed = kept.read_bytes()
         if gzip.decompress(packed) == data:

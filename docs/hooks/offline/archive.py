@@ -34,9 +34,11 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stab
 NONE = "no browser to print with: `apt-get install chromium fonts-noto-cjk`, or install Google Chrome"
 
 
-# What loads run.js, in main.html.
+# What main.html writes for them: their style, their configuration, and the script after each.
 _RUNS = re.compile(
-    r'<script type="application/json" id="run-config">.*?</script>\s*<script>.*?</script>\s*', re.DOTALL
+    r'(<link rel="stylesheet" href="[^"]*run/run\.css">|<script [^>]*id="run-config">.*?</script>)'
+    r"\s*<script>.*?</script>\s*",
+    re.DOTALL,
 )
 
 

@@ -1,9 +1,10 @@
 /* Python for the blocks of a page, in a worker of its own: whoever stops it by terminate() gets the memory back.
 
    Page to worker
-     { type: "run", id, blocks: [{ code, name }, …], needs: ["numpy"] or ["numpy", "matplotlib"], lang }
+     { type: "run", id, blocks: [{ code, name }, …], needs: ["numpy"] or ["numpy", "matplotlib"], lang, draw }
        runs the blocks one after the other in fresh names; the last one is shown, those before it are silent.
-       Their names differ. Code that draws is seen, and need not be announced.
+       Their names differ. Code that draws is seen, and need not be announced. draw: false leaves drawings empty,
+       for whoever only counts them: drawing takes longer than all else.
    Worker to page
      { type: "progress", loaded, total, what }  bytes over the wire of what is being loaded, "numpy" or "matplotlib"
      { type: "ready" }                          Python has been started, or has learnt to draw
@@ -63,7 +64,7 @@ const served = (take) => {
   self.fetch = async (address, ...options) => {
     const name = String(address.url ?? address).replace(PY, "");
     if (name === "pyodide.asm.wasm") {
-      const unpacked = (await take(`${name}.gz`)).pipeThrough(new DecompressionStream("gzip"));
+      const unpacked = (await take(`${name}.packed`)).pipeThrough(new DecompressionStream("gzip"));
       return new Response(unpacked, { headers: { "content-type": "application/wasm" } });
     }
     return name === "python_stdlib.zip" ? new Response(await take(name)) : fetched(address, ...options);
@@ -108,13 +109,13 @@ async function learnToDraw(pyodide) {
 
 const DRAWS = /^\s*(import|from)\b.*\b(matplotlib|posenc\.plot|posenc import .*\bplot)\b/m;
 
-async function run({ id, blocks, needs, lang }) {
+async function run({ id, blocks, needs, lang, draw = true }) {
   const pyodide = await (python ??= start());
   if (needs.includes("matplotlib") || blocks.some(({ code }) => DRAWS.test(code))) await (drawing ??= learnToDraw(pyodide));
   const began = performance.now();
   const answer = JSON.parse(
     inpage.run(
-      JSON.stringify({ blocks, lang }),
+      JSON.stringify({ blocks, lang, draw }),
       (text) => postMessage({ type: "output", id, text }),
       (svg) => postMessage({ type: "figure", id, svg }),
     ),
