@@ -429,6 +429,78 @@ def test_a_figure_is_moved_by_keyboard_and_by_typed_values(page: Page, address: 
     assert again.hash == ""
 
 
+def _dials(t: int, k: int, sought: int, pairs: list[int]) -> list[str]:
+    """What the pairs give, their sum, the best offset, its margin and the next best."""
+    omega, key = posenc.sinusoidal_frequencies(6, 100), np.array([1.0, 0, 1, 0, 1, 0])
+    offsets = np.arange(-40, 41)
+    turned = posenc.apply_rotary(rotary.offset_query(key, sought, base=100), np.array([t]), frequencies=omega)
+    keys = posenc.apply_rotary(key, t + offsets, frequencies=omega)
+    parts = (turned * keys).reshape(-1, 3, 2).sum(axis=-1)[:, pairs]
+    scores = parts.sum(axis=-1)
+    ours = [*parts[k + 40], scores[k + 40]][: len(pairs) + 1 if len(pairs) > 1 else 1]
+    best, other = np.argsort(-scores, kind="stable")[:2]
+    margin = f"{scores[best] - scores[other]:.2g}"
+    return [*(f"{x:+.2f}" for x in ours), f"{offsets[best]}", margin, f"{offsets[other]}"]
+
+
+def _contexts(length: int, factor: float, omega: np.ndarray) -> list[str]:
+    """Pairs that reach what training did not, by how much at most, and what steps the ends keep."""
+    usual = posenc.sinusoidal_frequencies(128)
+    seen, reached = (np.minimum(w * n / (2 * np.pi), 1) for w, n in ((usual, 4096), (omega, length)))
+    left = np.where(reached - seen > 1e-9, reached - seen, 0)
+    unseen = [f"{np.count_nonzero(left)}", "64", f"{left.max():.2f}"] if left.any() else []
+    return [*unseen, f"{omega[0] / usual[0]:.3f}", f"{omega[-1] / usual[-1]:.3f}"]
+
+
+def _alibi(back: int, content: float, heads: int) -> list[str]:
+    """Heads in which the far key outbids the query's own; its price and weight in the flattest."""
+    slopes = posenc.alibi_slopes(heads)
+    scores = np.zeros((heads, back + 1, 1))
+    scores[:, 0] = content
+    bias = posenc.alibi_bias(slopes, 1, back + 1)
+    _, weights = posenc.dot_product_attention(np.ones((heads, 1, 1)), scores, scores, bias=bias)
+    wins = np.count_nonzero(weights[:, 0, 0] > weights[:, 0, -1])
+    return [f"{wins}", f"{heads}", f"{slopes.min() * back:.2f}", f"{weights[slopes.argmin(), 0, 0]:.2f}"]
+
+
+# What a figure says, to the numbers that posenc gives.
+SAID: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("rotary-dials", {}, _dials(2, 3, 0, [0, 1, 2])),
+    ("rotary-dials", {"t": 1002}, _dials(1002, 3, 0, [0, 1, 2])),
+    ("rotary-dials", {"k": -7, "sought": -12, "pair0": False}, _dials(2, -7, -12, [1, 2])),
+    ("rotary-dials", {"sought": 9, "pair1": False, "pair2": False}, _dials(2, 3, 9, [0])),
+    ("rotary-contexts", {}, _contexts(32768, 8, rotary.ntk_frequencies(128, 8))),
+    ("rotary-contexts", {"method": "none"}, _contexts(32768, 8, posenc.sinusoidal_frequencies(128))),
+    ("rotary-contexts", {"method": "base"}, _contexts(32768, 8, posenc.sinusoidal_frequencies(128, 500_000))),
+    (
+        "rotary-contexts",
+        {"method": "linear", "length": 16384, "factor": 3},
+        _contexts(16384, 3, rotary.linear_frequencies(128, 3)),
+    ),
+    (
+        "rotary-contexts",
+        {"method": "yarn"},
+        [
+            *_contexts(32768, 8, rotary.yarn_frequencies(128, 8, original_length=4096)),
+            f"{rotary.yarn_attention_factor(8):.3f}",
+        ],
+    ),
+    ("alibi-slopes", {}, _alibi(39, 5, 8)),
+    ("alibi-slopes", {"back": 10000, "content": 44.6}, _alibi(10000, 44.6, 8)),
+    ("alibi-slopes", {"back": 99, "content": 0.39, "heads": 12}, _alibi(99, 0.39, 12)),
+]
+
+
+def test_a_figure_says_what_posenc_gives(page: Page, address: str) -> None:
+    for name in dict.fromkeys(name for name, _, _ in SAID):
+        moved = Moved(page, address, name, "en")
+        for state, numbers in [(state, numbers) for known, state, numbers in SAID if known == name]:
+            moved.set(state)
+            said = re.findall(r"[+-]?\d+(?:\.\d+)?", moved.said.replace("−", "-"))
+            assert said[-len(numbers) :] == numbers, f"{name} {state}: {moved.said}"
+            assert len(said) - len(numbers) <= 2, f"{name} {state}: {moved.said}"  # of the state
+
+
 def test_figures_share_an_address_and_say_what_was_done_when_it_is_done(page: Page, address: str) -> None:
     moved = Moved(page, address, "shift-rotation", "en", "#other.a=5")
     moved.input("k").evaluate("(input) => { input.value = 7; input.dispatchEvent(new Event('input')); }")
@@ -441,6 +513,37 @@ def test_figures_share_an_address_and_say_what_was_done_when_it_is_done(page: Pa
     page.evaluate("location.hash = '#shift-rotation.k=-4&shift-rotation.t=1e9'")
     page.wait_for_function("document.querySelector('live-shift-rotation').state.k === -4")
     assert moved.state["t"] == 2, "a value that it does not take"
+
+
+# Where a mouse goes in a drawing, as shares of its width and height, and what is found there.
+PICKED: list[tuple[str, tuple[float, float], dict[str, Any]]] = [
+    ("rotary-dials", (0.5316, 0.7), {"k": 0}),
+    ("rotary-dials", (0.2, 0.8), {"k": -29}),
+    ("rotary-dials", (2.0, 0.8), {"k": 40}),
+    ("alibi-slopes", (0.5029, 0.2636), {"back": 100, "content": 3.16}),
+    ("alibi-slopes", (-1.0, -1.0), {"back": 1, "content": 100}),
+]
+
+
+def test_a_figure_is_moved_by_a_mouse(page: Page, address: str) -> None:
+    for name in dict.fromkeys(name for name, _, _ in PICKED):
+        moved = Moved(page, address, name, "en")
+        moved.figure.evaluate("(figure) => figure.svg.scrollIntoView({ block: 'center' })")
+        box = moved.figure.locator(".live-panel > svg").bounding_box()
+        assert box
+        for (across, down), found in [(place, found) for known, place, found in PICKED if known == name]:
+            before, heard = moved.state, moved.heard
+            moved.figure.locator("[pointer-events=all]").hover()
+            page.mouse.down()
+            page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
+            page.evaluate(STILL)
+            assert moved.state == before | found
+            assert moved.heard == heard, "said while it is still moved"
+            page.mouse.up()
+            assert moved.heard == moved.said != heard
+            control, value = next(iter(found.items()))
+            assert f"{name}.{control}={value}" in moved.hash
+            assert moved.input(control, typed=True).input_value() == str(value)
 
 
 def test_nothing_moves_by_itself(page: Page, address: str) -> None:

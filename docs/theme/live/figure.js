@@ -227,7 +227,7 @@ export class LiveFigure extends HTMLElement {
       told(event);
     });
     element.addEventListener("pointermove", (event) => event.buttons && told(event));
-    element.addEventListener("pointerup", () => this.settled());
+    element.addEventListener("lostpointercapture", () => this.settled());
   }
 
   /** What a finger or mouse has found: values that the controls have, too. */
