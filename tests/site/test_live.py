@@ -508,7 +508,7 @@ def test_a_page_without_a_figure_that_moves_fetches_nothing_for_it(page: Page, a
     answers = browsing.watch(page, visit)
     page.goto(f"{address}en/order.html")
     page.wait_for_load_state("networkidle")
-    page.goto(f"{address}en/shift.html#false")
+    page.goto(f"{address}en/shift.html#where-next")
     page.wait_for_load_state("networkidle")
     fetched = [answer.url.rpartition("/")[2] for answer in answers if "/live/" in answer.url]
     assert sorted(fetched) == ["index.js", "live.css"], "the figure is far away"

@@ -7,11 +7,11 @@ const POINTS = 480;
 const [LEFT, RIGHT, TOP, HEIGHT] = [28, 336, 26, 92];
 
 class Aliasing extends LiveFigure {
-  static box = [346, 152];
+  static box = [346, 154];
   static rows = 3;
   static controls = [
     { name: "omega", min: 0.1, max: 12.5, step: 0.01, value: 5.3 },
-    { name: "start", min: 0, max: 4096, value: 0 },
+    { name: "start", min: 0, max: 4096, value: 250 },
     { name: "bfloat16", value: false },
   ];
   static words = {
@@ -56,9 +56,9 @@ class Aliasing extends LiveFigure {
       return this.add("path", style);
     });
     this.samples = Array.from({ length: STEPS + 1 }, () => this.add("circle", { r: 3.2, fill: "currentColor" }));
-    this.from = this.label(LEFT, y(-1) + 15);
-    this.to = this.label(RIGHT, y(-1) + 15, "", { "text-anchor": "end" });
-    this.label((LEFT + RIGHT) / 2, y(-1) + 15, words.position);
+    this.from = this.label(LEFT, y(-1) + 18);
+    this.to = this.label(RIGHT, y(-1) + 18, "", { "text-anchor": "end" });
+    this.label((LEFT + RIGHT) / 2, y(-1) + 18, words.position);
   }
 
   draw({ omega, start, bfloat16 }) {
