@@ -324,7 +324,10 @@ def page(browser: Browser) -> Iterator[Page]:
 
 LEAST_LABEL = """(figure) => Math.min(...[...figure.svg.querySelectorAll("text")]
   .filter((text) => text.textContent.trim())
-  .map((text) => parseFloat(getComputedStyle(text).fontSize) * text.getScreenCTM().a))"""
+  .map((text) => {
+    const { a, b } = text.getScreenCTM();
+    return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b);
+  }))"""
 OUTSIDE = """(figure) => {
   const drawing = figure.svg.getBoundingClientRect();
   return [...figure.svg.querySelectorAll("*")].filter((part) => !part.closest("defs") && part.checkVisibility())
@@ -612,3 +615,90 @@ def test_a_page_without_a_figure_that_moves_fetches_nothing_for_it(page: Page, a
     page.wait_for_load_state("networkidle")
     fetched = [answer.url.rpartition("/")[2] for answer in answers if "/live/" in answer.url]
     assert sorted(fetched) == ["index.js", "live.css"], "the figure is far away"
+
+
+# --- What single figures show -------------------------------------------------------------------------------
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number.replace("−", "-")) for number in re.findall(r"−?\d+", text)]
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_buckets_are_those_of_posenc(page: Page, address: str, both: bool) -> None:
+    moved = Moved(page, address, "t5-buckets", "en")
+    rng = np.random.default_rng(0)
+    for buckets in ("8", "16", "32"):
+        for reach in (20, 77, 256):
+            length = int(rng.integers(2, 257))
+            offsets = np.arange(-256, 257)
+
+            def bucket(k: Any, n: int = int(buckets), far: int = reach) -> Any:
+                return posenc.t5_bucket(np.atleast_1d(k), num_buckets=n, max_distance=far, bidirectional=both)
+
+            seen = np.arange(1 - length, length if both else 1)
+            trained = len(np.unique(bucket(seen)))
+            for k in (-256, -20, 0, 1, 9, 200):
+                state = {"k": k, "reach": reach, "length": length, "buckets": buckets, "bidirectional": both}
+                moved.set(state)
+                shown, own, *rest = _numbers(moved.said)
+                assert (shown, own, rest[-3:]) == (k, bucket(k)[0], [length, trained, int(buckets)]), state
+                alike = offsets[bucket(offsets) == bucket(k)]
+                if "to itself" in moved.said:
+                    assert alike.tolist() == [k], state
+                else:
+                    assert {min(alike, key=abs)} <= set(rest[:-3]) <= {*alike.tolist()}, state
+
+
+def test_neighbours_of_a_patch_are_those_of_posenc(page: Page, address: str) -> None:
+    moved = Moved(page, address, "grid-code", "en")
+    tables = posenc.sinusoidal_encoding(196, 64), posenc.grid_encoding((14, 14), 64)
+    for place in ((0, 0), (6, 6), (10, 13), (13, 5)):
+        moved.set({"row": place[0], "column": place[1]})
+        _, _, *found = _numbers(moved.said)
+        own = 14 * place[0] + place[1]
+        for table, near in zip(tables, np.reshape(found, (2, 4, 2)), strict=True):
+            scores = (table @ table[own]).round(9)
+            best = sorted(np.delete(scores, own), reverse=True)[:4]
+            assert sorted(scores[14 * near[:, 0] + near[:, 1]], reverse=True) == pytest.approx(best)
+            assert len({tuple(patch) for patch in near.tolist()} - {place}) == 4
+
+
+def test_a_patch_is_picked_by_mouse_and_by_touch(browser: Browser, address: str, page: Page) -> None:
+    moved = Moved(page, address, "grid-code", "en")
+    touching = browser.new_context(viewport={"width": PHONE[0], "height": PHONE[1]}, has_touch=True)
+    touched = Moved(touching.new_page(), address, "grid-code", "zh")
+    for figure, press in ((moved, moved.page.mouse.click), (touched, touched.page.touchscreen.tap)):
+        for number, (row, column) in enumerate([(0, 13), (9, 2)]):
+            box = figure.figure.locator("rect[cursor]").nth(number).bounding_box()
+            assert box
+            press(box["x"] + box["width"] * (column + 0.5) / 14, box["y"] + box["height"] * (row + 0.5) / 14)
+            figure.page.evaluate(STILL)
+            assert (figure.state["row"], figure.state["column"]) == (row, column)
+            assert figure.heard == figure.said
+            assert f"grid-code.row={row}" in figure.hash
+    touching.close()
+
+
+def test_masks_stop_the_leak_that_they_stop(page: Page, address: str) -> None:
+    """What the chapter says of each mask, with pads that hold codes and with zeros."""
+    moved = Moved(page, address, "padding-leak", "en")
+
+    def leak(**state: Any) -> tuple[int, int]:
+        moved.set(state)
+        return tuple(_numbers(moved.said)[:2])  # type: ignore[return-value]
+
+    for pads in ("codes", "zeros"):
+        for tokens in range(1, 9):
+            for left in (False, True):
+                share, count = leak(pads=pads, tokens=tokens, left=left)
+                assert count == 9 - tokens
+                assert abs(share - 100 * count / 9) <= 12, "small scores: nearly z / (n + z)"
+                for causal in (False, True):
+                    assert leak(pads=pads, tokens=tokens, left=left, causal=causal, mask="key")[0] == 0
+                only_causal = leak(pads=pads, tokens=tokens, left=left, causal=True)[0]
+                assert (only_causal > 0) == left, "pads on the right are in the future"
+                leak(pads=pads, tokens=tokens, left=left, mask="after")
+                assert re.search(r"sum to 0\.\d\d", moved.said), "the pads are still in the denominator"
+        leak(pads=pads, tokens=5, left=True, causal=True, mask="key")
+        assert "without any key: 4" in moved.said

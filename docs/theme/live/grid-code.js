@@ -57,8 +57,9 @@ class GridCode extends LiveFigure {
       this.label(x + (CELL * SIDE) / 2, 14, words.titles[m]);
       const map = this.add("g", { transform: `translate(${x} ${TOP})` });
       this.add("rect", { width: CELL * SIDE, height: CELL * SIDE, fill: "none", stroke: GREY, "stroke-width": 0.6 }, map);
+      const sharp = this.add("g", { "shape-rendering": "crispEdges" }, map);
       const cells = patches.map(({ row, column }) =>
-        this.add("rect", { x: CELL * column, y: CELL * row, width: CELL, height: CELL, fill: BLUE }, map),
+        this.add("rect", { x: CELL * column, y: CELL * row, width: CELL, height: CELL, fill: BLUE }, sharp),
       );
       const square = (inset, style) => this.add("rect", { width: CELL - 2 * inset, height: CELL - 2 * inset, ...style }, map);
       const nearest = Array.from({ length: NEAREST }, () => square(1, { fill: "none", stroke: ORANGE, "stroke-width": 1.6 }));
@@ -104,7 +105,7 @@ class GridCode extends LiveFigure {
       set(chosen, { x: CELL * column, y: CELL * row });
       set(arrows[0], { transform: `translate(${CELL * (column + 0.5)} -3)` });
       set(arrows[1], { transform: `translate(-3 ${CELL * (row + 0.5)}) rotate(-90)` });
-      return close.map((n) => `(${patches[n].row}, ${patches[n].column})`).join(this.words.and);
+      return close.map((n) => `(${patches[n].row},\u00a0${patches[n].column})`).join(this.words.and);
     });
     set(this.shades, { text: `1  ${this.words.shades(softmax)}` });
   }

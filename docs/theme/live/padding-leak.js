@@ -110,7 +110,7 @@ class PaddingLeak extends LiveFigure {
       this.label(LEFT - 5, TOP + place(n + 0.5) + 3.5, String(n), { "text-anchor": "end" });
     }
     this.label(LEFT + SIDE / 2, TOP + SIDE + 27, words.axes[0]);
-    this.label(0, 0, words.axes[1], { transform: `translate(9 ${TOP + SIDE / 2}) rotate(-90)` });
+    this.label(0, 0, words.axes[1], { transform: `translate(12 ${TOP + SIDE / 2}) rotate(-90)` });
     this.heading = this.label(LEFT + SIDE / 2, TOP - 8);
     const touched = this.add("rect", { width: SIDE, height: SIDE, fill: "transparent", cursor: "ew-resize" }, map);
     touched.style.touchAction = "pan-y";
