@@ -204,7 +204,7 @@ def cosine_sums(
     shown = as_numbers("bases", bases, ("n",), most=len(COLORS), above=1)
     n = integer("n", n, minimum=2)
     # No more points than a page can show: all small distances, then some in each octave.
-    distances = np.unique(np.geomspace(1, n, 240).round())
+    distances = np.unique(np.geomspace(1, n, 140).round())
     frequencies = [sinusoidal_frequencies(dim, float(base)) for base in shown]
     ax = given_or_new(ax, 3.0)
     ax.axhline(0, color=GREY, linewidth=0.8)

@@ -23,7 +23,6 @@
 
 # %%
 import matplotlib.pyplot as plt
-import numpy as np
 import torch
 
 from posenc.experiments.extrapolation import (
@@ -74,7 +73,7 @@ def by_distance(model, t, layer=1):
 
 
 def show(model):
-    fig, axes = plt.subplots(2, 1, figsize=(4.8, 3.6), sharey=True)
+    _, axes = plt.subplots(2, 1, figsize=(4.8, 3.6), sharey=True)
     for ax, t in zip(axes, [28, 250]):
         for head, weights in enumerate(by_distance(model, t)):
             ax.plot(weights, label=f"{head + 1}")

@@ -59,9 +59,9 @@ CAPTION = {"en": "Figure: ", "zh": "图："}
 DESCRIPTION = {"en": "Description: ", "zh": "说明："}
 DOWNLOAD = {
     "en": "Try it yourself: {0} for Jupyter, {1} for any editor; "
-    "both need the package with its pictures, in a checkout: <code>pip install '.[plot]'</code>.",
+    "both need the package with its pictures, in a checkout: <code>pip install '.[torch,plot]'</code>.",
     "zh": "自己动手：Jupyter 用 {0}，其他编辑器用 {1}；"
-    "都要先在项目目录里 <code>pip install '.[plot]'</code>。",
+    "都要先在项目目录里 <code>pip install '.[torch,plot]'</code>。",
 }
 
 

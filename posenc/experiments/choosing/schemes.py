@@ -45,7 +45,7 @@ from posenc.rotary import (
 from posenc.sinusoidal import sinusoidal_encoding, sinusoidal_frequencies
 from posenc.times import periodic_encoding, time_encoding, time_frequencies
 
-__all__ = ["COLUMNS", "SCHEMES", "Lies", "Scheme", "Setting", "Ways", "random"]
+__all__ = ["COLUMNS", "SCHEMES", "Scheme", "Setting", "Ways", "random"]
 
 Lies = Literal["line", "grid", "time", "graph"]
 
