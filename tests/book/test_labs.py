@@ -210,7 +210,7 @@ def test_a_caption_in_the_language_of_the_page(tmp_path: Path) -> None:
 
 def test_code_with_fences_in_it_stays_whole(tmp_path: Path) -> None:
     small = lab(tmp_path, '# %%\nx = """\n```\n"""\n')
-    assert labs.to_markdown(small, executed(small), "en").startswith("```` { .python }\n")
+    assert labs.to_markdown(small, executed(small), "en").startswith("```` { .python")
 
 
 # --- The labs of the book -----------------------------------------------------------------------------------

@@ -196,17 +196,14 @@ def files() -> dict[str, Any]:
 @functools.lru_cache(maxsize=1)
 def _files(name: str, package: bytes) -> dict[str, Any]:
     pins = read()
-    sizes = {
-        part: {
-            pin.name + ".packed" * packed: len(_packed(pins.path(pin)))
-            if packed
-            else pins.path(pin).stat().st_size
-            for pin in pins.of(part)
-            for packed in [pin.name == _PACKED]
-            if not pin.name.endswith(".mjs")  # loaded by the browser, and not counted as it comes
-        }
-        for part in PARTS
-    }
+
+    def sent(pin: Pin) -> tuple[str, int]:
+        if pin.name == _PACKED:
+            return f"{pin.name}.packed", len(_packed(pins.path(pin)))
+        return pin.name, pins.path(pin).stat().st_size
+
+    # modules are loaded by the browser itself, and not counted as they come
+    sizes = {part: dict(sent(pin) for pin in pins.of(part) if pin.name[-4:] != ".mjs") for part in PARTS}
     abi = re.search(r"_(\d+_\d+)_wasm32", pins.of("numpy")[0].name)
     assert abi is not None
     start = sizes["pyodide"] | sizes["numpy"] | {name: len(package)}
