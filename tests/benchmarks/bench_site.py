@@ -6,12 +6,9 @@ import statistics
 from pathlib import Path
 
 import missing
-import pytest
 from book.cache import ROOT
 from browsing import Browser, served
 from sitebuild import build, different
-
-pytestmark = pytest.mark.benchmarks
 
 
 def test_cost_of_a_build(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import browsing
 from examples import Checks
@@ -325,20 +325,18 @@ def accessible(page: Page, root: str) -> Iterator[str]:
         visit = played(page, f"{root}zh/sinusoidal.html", WORKER.replace("60)", "200)"))
         page.evaluate(browsing.MEASURE)
         box, drawing = block(page), block(page, "matplotlib")
-        states: dict[str, Callable[[], object]] = {
-            "loading": lambda: (box.locator(".run-run").click(), said(box, "MB")),
-            "output": lambda: said(box, "用时"),
-            "running": lambda: (
-                changed(box, "while True: pass").press("Control+Enter"),
-                said(box, "正在运行"),
-            ),
-            "stopped": lambda: (box.locator(".run-stop").click(), said(box, "已停止")),
-            "an error": lambda: (changed(box, "1 / 0").press("Control+Enter"), said(box, "第 1 行出错")),
-            "much": lambda: (changed(box, "print('x' * 10**7)").press("Control+Enter"), said(box, "用时")),
-            "a figure": lambda: (drawing.locator(".run-run").click(), said(drawing, "用时")),
+        states = {
+            "loading": (lambda: box.locator(".run-run").click(), box, "MB"),
+            "output": (lambda: None, box, "用时"),
+            "running": (lambda: changed(box, "while True: pass").press("Control+Enter"), box, "正在运行"),
+            "stopped": (lambda: box.locator(".run-stop").click(), box, "已停止"),
+            "an error": (lambda: changed(box, "1 / 0").press("Control+Enter"), box, "第 1 行出错"),
+            "much": (lambda: changed(box, "print('x' * 10**7)").press("Control+Enter"), box, "用时"),
+            "a figure": (lambda: drawing.locator(".run-run").click(), drawing, "用时"),
         }
-        for state, reach in states.items():
+        for state, (reach, where, words) in states.items():
             reach()
+            said(where, words)
             if state == "loading":
                 faults = browsing.axe(page)
             else:  # nothing else has changed
