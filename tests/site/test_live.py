@@ -29,7 +29,6 @@ from posenc.sinusoidal import code_distance
 
 FIGURES = sorted(path.stem for path in live.FOLDER.glob("*.js") if path.stem not in live.SHARED)
 SHARED_MOST, FIGURE_MOST, FRAME = 12 * 1024, 8 * 1024, 8.0  # bytes, compressed; ms
-SLOWER = 3  # times, on a machine with other work
 
 
 # --- Formulas -----------------------------------------------------------------------------------------------
@@ -559,12 +558,14 @@ def test_nothing_moves_by_itself(page: Page, address: str) -> None:
         assert moved.figure.evaluate("(figure) => figure.getAnimations({ subtree: true }).length") == 0
 
 
+# The shortest of some rounds for each of the states: what other work on the machine adds is not counted.
 FRAMES = """(figure) => {
   const numbers = figure.controls.filter((control) => control.min !== undefined);
-  const times = [];
-  for (let n = 0; n < 120; n++) {
-    const control = numbers[n % numbers.length];
-    const part = (n * 37 % 100) / 100;
+  const times = Array(24).fill(Infinity);
+  for (let n = 0; n < 6 * times.length; n++) {
+    const at = n % times.length;
+    const control = numbers[at % numbers.length];
+    const part = (at * 37 % 100) / 100;
     let value = control.log ? control.min * (control.max / control.min) ** part
       : control.min + (control.max - control.min) * part;
     const step = control.step ?? 1;
@@ -574,19 +575,17 @@ FRAMES = """(figure) => {
     figure.show();
     figure.drawn();
     figure.getBoundingClientRect(); // the layout, too
-    times.push(performance.now() - start);
+    times[at] = Math.min(times[at], performance.now() - start);
   }
-  times.sort((a, b) => a - b);
-  return [times[60], times[114]];
+  return Math.max(...times);
 }"""
 
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_frame_is_short(page: Page, address: str, name: str) -> None:
-    middle, slow = Moved(page, address, name, "en").figure.evaluate(FRAMES)
-    print(f"{name}: a frame takes {middle:.1f} ms, one in twenty more than {slow:.1f} ms")
-    assert middle <= FRAME
-    assert slow <= FRAME * SLOWER
+    longest = Moved(page, address, name, "en").figure.evaluate(FRAMES)
+    print(f"{name}: a frame takes {longest:.1f} ms at most")
+    assert longest <= FRAME
 
 
 def test_without_scripts_and_on_paper_the_drawing_stays(browser: Browser, address: str, page: Page) -> None:
