@@ -10,6 +10,7 @@ const x = (k) => LEFT + ((k + FAR) * (RIGHT - LEFT)) / (2 * FAR);
 const y = (score) => BOTTOM - ((score + PAIRS) * (BOTTOM - TOP)) / (2 * PAIRS);
 const OFFSETS = Array.from({ length: 2 * FAR + 1 }, (_, n) => n - FAR);
 const POINTS = Array.from({ length: 8 * FAR + 1 }, (_, n) => n / 4 - FAR);
+const named = (name) => Object.fromEntries(Array.from({ length: PAIRS }, (_, i) => [`pair${i}`, name(i)]));
 const signed = (value) => shown(value).replace(/^(?=\d)/, "+");
 
 class RotaryDials extends LiveFigure {
@@ -27,7 +28,7 @@ class RotaryDials extends LiveFigure {
       t: "query at t",
       k: "offset k",
       sought: "offset sought",
-      ...Object.fromEntries(Array.from({ length: PAIRS }, (_, i) => [`pair${i}`, `pair ${i}`])),
+      ...named((i) => `pair ${i}`),
       legend: ["query at t", "key at t + k"],
       axis: "offset k of the key: score",
       wave: (length) => `λ = ${length}`,
@@ -40,7 +41,7 @@ class RotaryDials extends LiveFigure {
       t: "查询在 t",
       k: "偏移 k",
       sought: "要找的偏移",
-      ...Object.fromEntries(Array.from({ length: PAIRS }, (_, i) => [`pair${i}`, `第 ${i} 对`])),
+      ...named((i) => `第 ${i} 对`),
       legend: ["t 处的查询", "t + k 处的键"],
       axis: "键的偏移 k 与分数",
       wave: (length) => `λ = ${length}`,
