@@ -50,11 +50,12 @@ def commands() -> list[str]:
 
 
 def test_the_commands() -> None:
-    serve, runtime, offline, test, peers, install = commands()
+    serve, runtime, offline, test, inpage, peers, install = commands()
     for command in (serve, runtime, offline, test):
         assert command.startswith("python3 -m venv .venv && .venv/bin/pip install -e '.[")
     assert (ROOT / runtime.split()[-1]).is_dir()
     assert (ROOT / offline.split()[-1]).exists()
+    assert (ROOT / inpage.split()[-1]).is_dir()
     assert (ROOT / peers.split()[-1]).is_dir()
     assert install.startswith("pip install ")
 
@@ -65,7 +66,7 @@ def test_the_book_gives_the_same_commands(lang: str) -> None:
     text = (ROOT / "docs" / lang / "index.md").read_text(encoding="utf-8")
     on_one_line = re.sub(r"\\\n +", "", text)  # the box of the book is narrower than that of the README
     assert set(re.findall(r"^\$ (.+)$", on_one_line, re.MULTILINE)) == {
-        command for command in commands() if not re.search("runtime|offline|peers", command)
+        command for command in commands() if not re.search("runtime|offline|inpage|peers", command)
     }
 
 
