@@ -134,13 +134,15 @@ def test_ci_runs_the_commands_of_the_readme(project: Path) -> None:
         ("offline", f"python {commands()[2].split()[-1]}"),
         ("test", "pip install -e .[test]"),
         ("test", "pytest "),
+        ("test", f"python {commands()[1].split()[-1]}"),
+        ("test", "pytest tests/inpage"),
         ("test", "pip install -e .[peers]"),
         ("test", "pytest tests/posenc/peers"),
     ]
     assert not Path(ran[0][0]).exists(), "the clones must be gone afterwards"
     # the commands as they stand in the README, to the letter
     shown = re.findall(r"^\$ (.+)$", result.stdout, re.MULTILINE)
-    assert shown == re.findall(r"^\$ (.+)$", (project / "README.md").read_text(encoding="utf-8"), re.M)[:5]
+    assert shown == re.findall(r"^\$ (.+)$", (project / "README.md").read_text(encoding="utf-8"), re.M)[:6]
 
 
 def test_ci_fails_with_a_command(project: Path) -> None:

@@ -214,7 +214,9 @@ def test_the_site_gets_the_files_the_package_and_the_licences(real: Pins, tmp_pa
     for pin in real.files:
         path = folder / pin.name
         data = (
-            path.read_bytes() if path.exists() else gzip.decompress((folder / f"{pin.name}.packed").read_bytes())
+            path.read_bytes()
+            if path.exists()
+            else gzip.decompress((folder / f"{pin.name}.packed").read_bytes())
         )
         assert hashlib.sha256(data).hexdigest() == pin.sha256
     loaded = json.loads((folder / "files.json").read_text(encoding="utf-8"))

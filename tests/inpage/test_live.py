@@ -28,7 +28,7 @@ from posenc.shift import alias_offsets, relative_kernel, shift_matrix
 from posenc.sinusoidal import code_distance
 
 FIGURES = sorted(path.stem for path in live.FOLDER.glob("*.js") if path.stem not in live.SHARED)
-SHARED_MOST, FIGURE_MOST, FRAME = 12 * 1024, 8 * 1024, 8.0  # bytes, compressed; ms
+SHARED_MOST, FIGURE_MOST = 12 * 1024, 8 * 1024  # bytes, compressed
 
 
 # --- Formulas -----------------------------------------------------------------------------------------------
@@ -556,36 +556,6 @@ def test_nothing_moves_by_itself(page: Page, address: str) -> None:
         page.wait_for_timeout(300)
         assert moved.drawn == before
         assert moved.figure.evaluate("(figure) => figure.getAnimations({ subtree: true }).length") == 0
-
-
-# The shortest of some rounds for each of the states: what other work on the machine adds is not counted.
-FRAMES = """(figure) => {
-  const numbers = figure.controls.filter((control) => control.min !== undefined);
-  const times = Array(24).fill(Infinity);
-  for (let n = 0; n < 6 * times.length; n++) {
-    const at = n % times.length;
-    const control = numbers[at % numbers.length];
-    const part = (at * 37 % 100) / 100;
-    let value = control.log ? control.min * (control.max / control.min) ** part
-      : control.min + (control.max - control.min) * part;
-    const step = control.step ?? 1;
-    if (Number.isInteger(step)) value = control.min + step * Math.round((value - control.min) / step);
-    figure.state = { ...figure.state, [control.name]: value };
-    const start = performance.now();
-    figure.show();
-    figure.drawn();
-    figure.getBoundingClientRect(); // the layout, too
-    times[at] = Math.min(times[at], performance.now() - start);
-  }
-  return Math.max(...times);
-}"""
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_frame_is_short(page: Page, address: str, name: str) -> None:
-    longest = Moved(page, address, name, "en").figure.evaluate(FRAMES)
-    print(f"{name}: a frame takes {longest:.1f} ms at most")
-    assert longest <= FRAME
 
 
 def test_without_scripts_and_on_paper_the_drawing_stays(browser: Browser, address: str, page: Page) -> None:
