@@ -46,7 +46,9 @@ class T5Buckets extends LiveFigure {
       right: "0 和右边所有的",
       range: (from, to) => `${from} 到 ${to}`,
       said: (k, bucket, range, alone, length, used, buckets) =>
-        (alone ? `偏移 ${k} 独占 ${bucket} 号桶。` : `偏移 ${k} 在 ${bucket} 号桶，同桶的是 ${range}。`) +
+        (alone
+          ? `偏移 ${k} 独占 ${bucket} 号桶。`
+          : `偏移 ${k} 在 ${bucket} 号桶，同桶的是 ${range}。`) +
         `${length} 个词元的文本训练到 ${buckets} 个桶里的 ${used} 个。`,
     },
   };
