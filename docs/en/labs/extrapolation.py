@@ -92,8 +92,8 @@ show(run.model)
 # Description: Two panels. Above, t = 28: all four curves are at 1 at distance 3 and at 0 elsewhere. Below, t = 250: one curve has a low peak at distance 3; the highest peaks stand far beyond 32, at 122, 179 and 242.
 #
 # Nothing went wrong near the query. Far keys took the weight, and not any far ones. Multiply $122 - 3$ by the two fastest frequencies, 1 and
-# 0.316: that is 18.9 and 6.0 turns. These pairs stand almost as they do three back, and the slow ones, which could tell the two apart, stand at angles that
-# training never had.
+# 0.316: that is 18.9 and 6.0 turns. These pairs stand almost as they do three back, and the slow ones, which could tell the two apart,
+# stand at angles that training never had.
 #
 # **Try it.** `layer=0`. Which layer breaks first?
 #
