@@ -53,7 +53,7 @@ for n, right in zip(LENGTHS, run.scores):
     print(f"{n:3} tokens: {right:4.0%} right")
 
 # %% [markdown]
-# It has learned the task, as far as 32 tokens can tell. At 40 it hardly fails, at 256 it guesses.
+# It has learned the task, as far as 32 tokens can tell. At 40 it hardly fails, at 256 it is little better than a guess.
 #
 # **Try it.** Another seed: `seed=1`. How far it holds is a matter of luck, too.
 #
@@ -91,8 +91,8 @@ show(run.model)
 # Description: Two panels. Above, t = 28: all four curves are at 1 at distance 3 and at 0 elsewhere. Below, t = 250: one curve has a low peak at distance 3; the highest peaks stand far beyond 32, at 122, 179 and 242.
 #
 # Nothing went wrong near the query. Far keys took the weight, and not any far ones. Multiply $122 - 3$ by the two fastest frequencies, 1 and
-# 0.316: that is 18.9 and 6.0 turns. These pairs stand almost as they do three back, and the slow ones, which could tell, stand at angles that
-# training never had.
+# 0.316: that is 18.9 and 6.0 turns. These pairs stand almost as they do three back, and the slow ones, which could tell the two apart,
+# stand at angles that training never had.
 #
 # **Try it.** `layer=0`. Which layer breaks first?
 #
@@ -122,8 +122,8 @@ for how in ["linear", "ntk", "dynamic", "yarn", "logn", "window", "dropped"]:
 
 # %% [markdown]
 # The window mends it entirely, since the answer is near: no angle is new behind a window of 32 keys. YaRN brings no new angle either and keeps the fast pairs
-# as they were; it pays a little within 32. Linear scaling brings none, too, but now one step is an eighth of a step: what it learned to call three
-# back stands 24 back. NTK still has new angles. And log-n mends a thinning that is not what broke this model.
+# as they were; it pays a little within 32. Linear scaling brings none, too, but now each step turns only an eighth as far: what it learned to call three
+# back stands 24 back. NTK still has new angles. And log-n keeps attention from spreading, which is not what broke this model.
 #
 # **Try it.** `show(changed("rotary_yarn"))`.
 #
@@ -146,7 +146,7 @@ with torch.no_grad():
 #
 # ## What to take away {#take-away}
 #
-# - A model can be perfect within the trained length and guess beyond it.
+# - A model can be perfect within the trained length and almost guess far beyond it.
 # - What breaks it can be seen: far keys at angles never met take the weight.
 # - What mends it follows from what broke it: hide the far keys, or bring their angles back. More sharpness alone does not.
 #
