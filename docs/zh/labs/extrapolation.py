@@ -1,5 +1,5 @@
 # ---
-# title: 短训练，长提问
+# title: 短文训练，长文考试
 # description: 二十分钟的实验：用 32 个词元训练一个小 Transformer，拿 256 个去考，看注意力去了哪里，再不经训练把它修好。
 # needs: [extrapolation]
 # jupyter:
@@ -14,7 +14,7 @@
 # ---
 
 # %% [markdown]
-# # 短训练，长提问 {#extrapolation-lab}
+# # 短文训练，长文考试 {#extrapolation-lab}
 #
 # [比训练时更长](../extrapolation.md)一章讲了道理，也给出许多次训练的结果。在这里你亲手训练一个模型，打开它，改动它，大约二十分钟。每一节都一样：先在纸上写下**预测**，再运行，最后改一改试试。
 #

@@ -1,4 +1,4 @@
-"""Trained on 32 tokens, asked at 256: tiny causal Transformers with every scheme of the book. Needs torch.
+"""Trained on 32 tokens, asked at 256: tiny causal Transformers with most schemes of the book. Needs torch.
 
 `tasks` what they have to do, `schemes` how they know positions, `model` the Transformer, `runs` one training,
 `sweep` all of them (`python -m posenc.experiments extrapolation`), `results` the file that these are kept in.
