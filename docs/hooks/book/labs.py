@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mkdocs.plugins.posenc")
 
-TIMEOUT = 45  # seconds for one cell
+TIMEOUT = 90  # seconds for one cell
 
 # Run before the first cell: figures come as SVG that is the same in every build. It leaves no name behind.
 SETUP = """\

@@ -39,7 +39,7 @@ from . import BookError, cache, figures, numbers
 from .cache import PACKAGE, ROOT
 
 BLOCK = "<block>"  # file name of a block in tracebacks
-TIMEOUT = 45.0  # seconds for one unit: the slowest of the book takes 2 on an idle core, 30 on a busy one
+TIMEOUT = 90.0  # seconds for one unit: the slowest of the book takes 6 on an idle core, 50 on a busy one
 GRACE = 10.0  # more for one that does not let itself be stopped: then its interpreter ends
 STARTED = "started"  # the first line of the answers: what comes after it is the doing of a block
 _FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
