@@ -70,6 +70,13 @@ def site(folder: Path) -> Path:
 
 
 @begun_ahead
+def documents(folder: Path) -> subprocess.CompletedProcess[str]:
+    """A run of all blocks of the pages and of all docstrings: the second core has nothing else to do."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "posenc", "docs", "README.md"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@begun_ahead
 def mypy(folder: Path) -> subprocess.CompletedProcess[str]:
     """What mypy says of the whole project."""
     command = [sys.executable, "-m", "mypy"]
