@@ -81,7 +81,7 @@ WORDS: dict[str, dict[str, set[str]]] = {
         "扩展上下文 32k": {"rotary"},
         "ViT 位置插值": {"learned"},
         "RoPE ALiBi T5 对比": {"relative"},
-        "选哪种编码": {"index", "relative"},
+        "选哪种编码": {"choosing"},
     },
 }
 

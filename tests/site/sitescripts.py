@@ -22,6 +22,8 @@ for file in sys.argv[1:]:
         runpy.run_path(file, run_name="__main__")
     except Exception as error:
         faults[file] = f"{type(error).__name__}: {error}"
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")  # else those of all scripts are too many
 print("\\n" + json.dumps(faults))
 """
 BAD = {"raises": "x = 1 / 0", "warns": "import warnings; warnings.warn('no')"}

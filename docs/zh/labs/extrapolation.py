@@ -78,7 +78,7 @@ def show(model):
         ax.set(ylim=(-0.03, 1.05), ylabel="w")
         ax.spines[["top", "right"]].set_visible(False)
     axes[1].set_xlabel("t − u")
-    axes[0].legend(ncols=4, frameon=False, fontsize=9)
+    axes[0].legend(ncols=4, frameon=False, fontsize=10)
 
 
 show(run.model)
