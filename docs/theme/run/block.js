@@ -190,7 +190,7 @@ export function reset(block) {
 function printed(block) {
   const found = [];
   let next = (block.panel ?? block.box).nextElementSibling;
-  for (; next?.matches(".output, figure.plot"); next = next.nextElementSibling) found.push(next);
+  for (; next?.matches(".output, figure.plot, .live"); next = next.nextElementSibling) found.push(next);
   return found;
 }
 
@@ -240,7 +240,7 @@ class Results {
     block.panel = made("div", "output run-output");
     block.box.after(block.panel);
     this.text = theirs.find((each) => each.matches(".output"))?.textContent.trimEnd();
-    this.plots = theirs.filter((each) => each.matches("figure"));
+    this.plots = theirs.filter((each) => each.matches("figure, .live"));
     for (const each of theirs) each.hidden = true;
     block.buttons.reset.hidden = false;
   }
