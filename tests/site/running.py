@@ -221,7 +221,7 @@ def python(page: Page, root: str) -> Iterator[str]:
     ("en/run/block.js", "each.hidden = true", "each.hidden = false", "the book's output stays"),
     (
         "en/run/block.css",
-        ".md-typeset :is(.output, figure.plot)[hidden]",
+        ".md-typeset :is(.output, figure.plot, .live)[hidden]",
         ".md-typeset .output[hidden]",
         "the book's figure stays",
     ),
