@@ -123,7 +123,7 @@ def _below(block: Tag) -> tuple[str, int]:
     for follower in block.find_next_siblings():
         if "output" in (follower.get("class") or ()):
             shown += follower.get_text()
-        elif follower.name == "figure":
+        elif follower.name == "figure" or "live" in (follower.get("class") or ()):
             figures += 1
         else:
             break

@@ -35,6 +35,7 @@ from . import BookError, cache, figures, reach
 from .page import Unit
 
 FOLDER = cache.HOOKS / "runtime"
+_TORCH = re.compile(r"^\s*(?:import|from) (?:torch|posenc\.(?:nn|experiments))\b", re.MULTILINE)
 PARTS = ("pyodide", "numpy", "matplotlib")
 MISSING = ("scipy", "torch")  # what a page does not have; graphs need the first, and are taken to need all
 
@@ -133,6 +134,8 @@ def needs(code: str) -> str:
     ['numpy', 'matplotlib', 'torch']
     """
     sources = reach.sources()
+    if _TORCH.search(code):
+        return "torch"
     texts = [code, *(sources.files[module].read_text(encoding="utf-8") for module in sources.reach(code)[0])]
     imported = {name for text in texts for names in _IMPORTS.findall(text) for name in names}
     return next((name for name in (*MISSING, "matplotlib") if name in imported), "numpy")
