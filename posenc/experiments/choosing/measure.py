@@ -18,9 +18,9 @@ from torch.nn.functional import scaled_dot_product_attention
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from posenc.attention import dot_product_attention
-from posenc.experiments._training import one_thread
 from posenc.experiments.choosing.schemes import COLUMNS, SCHEMES, Scheme, Setting, Ways, random
 from posenc.experiments.extrapolation import Results, extrapolation_results
+from posenc.experiments.transformer import one_thread
 from posenc.masks import causal_mask
 
 __all__ = ["FAR", "LONG", "TASKS", "Answers", "compare_schemes", "held_lengths", "measure_scheme"]
