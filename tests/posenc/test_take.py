@@ -35,13 +35,28 @@ def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 
 def check_sinusoidal(block: SimpleNamespace, dtype: torch.dtype) -> None:
-    theirs, ours = block.SinusoidalEncoding(32).to(dtype), SinusoidalEncoding(32, dropout=0.0).to(dtype)
+    theirs = block.SinusoidalEncoding(32).to(dtype).eval()
+    ours = SinusoidalEncoding(32, dropout=0.0).to(dtype)
     x = random(2, 400, 32, dtype=dtype)
     assert torch.equal(theirs(x), ours(x))
     assert torch.equal(theirs(x, offset=2500), ours(x, offset=2500))
-    far = torch.tensor([[0, 1], [257, 10**6]])
-    codes = posenc.sinusoidal_encoding(far, 32, base=100.0, dtype=torch.float64)
-    close(block.SinusoidalEncoding(32, base=100.0).codes(far), codes)
+    assert torch.equal(theirs(x, offset=4600), ours(x, offset=4600))
+    assert theirs.pe.dtype == torch.float32
+    assert theirs.state_dict() == {}
+    wide, base = x.double(), {"base": 100.0}
+    codes = posenc.sinusoidal_encoding(torch.arange(7, 407), 32, **base, dtype=torch.float64)
+    exact = block.SinusoidalEncoding(32, 407, 0.0, **base)(wide, offset=7)
+    close(exact, wide + codes, rtol=0, atol=1e-13)
+    # Made on the meta device and filled later, as loaders do.
+    with torch.device("meta"):
+        empty = block.SinusoidalEncoding(32)
+    assert torch.equal(empty.to_empty(device="cpu").to(dtype).eval()(x), theirs(x))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        dropped = theirs.train()(x)
+    kept = dropped != 0
+    assert 0.09 < 1 - kept.float().mean() < 0.11
+    close(dropped[kept], (theirs.eval()(x) / 0.9)[kept], rtol=1e-2, atol=1e-6)
 
 
 def check_learned_table(block: SimpleNamespace, dtype: torch.dtype) -> None:
@@ -327,8 +342,12 @@ CHECKS: dict[str, Check] = {
 }
 # A fault for each, or several: what stands in the block, what might stand there.
 FAULTS = [
-    ("sinusoidal", "t = positions.cpu().double()", "t = positions.cpu().bfloat16()"),
-    ("sinusoidal", "torch.arange(offset, offset + x.shape[-2])", "torch.arange(x.shape[-2])"),
+    ("sinusoidal", "end, dtype=torch.float64", "end, dtype=torch.bfloat16"),
+    ("sinusoidal", "self.pe[offset:end]", "self.pe[: end - offset]"),
+    ("sinusoidal", "if exact else", "if False else"),
+    ("sinusoidal", "self.pe = table.to(self.pe.device)", ""),
+    ("sinusoidal", ", persistent=False", ""),
+    ("sinusoidal", "return self.dropout((x", "return ((x"),
     ("sinusoidal", "[angles.sin(), angles.cos()]", "[angles.cos(), angles.sin()]"),
     ("learned_table", "align_corners=True", "align_corners=False"),
     ("learned_table", "if not 0 <= offset <= end <= rows:", "if end < 0:"),
@@ -479,7 +498,11 @@ def test_tables_and_biases_train() -> None:
     x = random(2, 9, 16)
 
     def loss() -> torch.Tensor:
-        y = table(block("sinusoidal").SinusoidalEncoding(16)(x)).unflatten(-1, (4, 4)).transpose(1, 2)
+        y = (
+            table(block("sinusoidal").SinusoidalEncoding(16, dropout=0.0)(x))
+            .unflatten(-1, (4, 4))
+            .transpose(1, 2)
+        )
         o = functional.scaled_dot_product_attention(y, y, y, attn_mask=bias(9)[None], scale=1.0)
         return (o + alibi.alibi_attention(y, y, y)).square().mean()
 
