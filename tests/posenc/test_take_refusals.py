@@ -30,6 +30,10 @@ def add(block: SimpleNamespace, x: torch.Tensor, offset: int = 0, max_len: int =
     return block.SinusoidalEncoding(8, max_len, dropout=0.0)(x, offset)
 
 
+def stretch(block: SimpleNamespace, table: torch.Tensor, old: tuple[int, int] = (4, 4)) -> Any:
+    return block.resize_image_table(table, old, (6, 6))
+
+
 CASES = [
     Case("sinusoidal", "odd width", lambda b: b.SinusoidalEncoding(5), "even.* 5,"),
     Case("sinusoidal", "no width", lambda b: b.SinusoidalEncoding(0), "even.* 0,"),
@@ -43,6 +47,19 @@ CASES = [
     Case("sinusoidal", "one row for all", lambda b: add(b, random(1, 6, 8), max_len=1), r"0\.\.5.* 1"),
     Case("sinusoidal", "the last for all", lambda b: add(b, random(1, 6, 8), 4999), "5004.* 5000"),
     Case("sinusoidal", "before 0", lambda b: add(b, random(1, 6, 8), -6), "-6", silent=False),
+    Case("learned_table", "width 1", lambda b: b.LearnedTable(9, 8)(random(1, 6, 1)), r"1, 6, 1\) is not"),
+    Case("learned_table", "no batch", lambda b: b.LearnedTable(9, 8)(random(8, 8)), r"8, 8\) is not"),
+    Case("learned_table", "integers", lambda b: b.LearnedTable(9, 8)(torch.ones(1, 6, 8).int()), "int32"),
+    Case(
+        "learned_table",
+        "the last for all",
+        lambda b: b.LearnedTable(9, 8)(random(1, 6, 8), 8),
+        "8..13, 9 rows",
+    ),
+    Case("learned_table", "before 0", lambda b: b.LearnedTable(9, 8)(random(1, 1, 8), -2), "positions -2"),
+    Case("image_table", "integers", lambda b: stretch(b, torch.ones(17, 4).long()), "int64"),
+    Case("image_table", "no class token", lambda b: stretch(b, random(16, 4)), "16 rows", silent=False),
+    Case("image_table", "two of them", lambda b: stretch(b, random(18, 4)), "18 rows", silent=False),
 ]
 OWN = sorted({case.block for case in CASES})
 
