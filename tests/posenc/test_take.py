@@ -35,13 +35,28 @@ def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
 
 
 def check_sinusoidal(block: SimpleNamespace, dtype: torch.dtype) -> None:
-    theirs, ours = block.SinusoidalEncoding(32).to(dtype), SinusoidalEncoding(32, dropout=0.0).to(dtype)
+    theirs = block.SinusoidalEncoding(32).to(dtype).eval()
+    ours = SinusoidalEncoding(32, dropout=0.0).to(dtype)
     x = random(2, 400, 32, dtype=dtype)
     assert torch.equal(theirs(x), ours(x))
     assert torch.equal(theirs(x, offset=2500), ours(x, offset=2500))
-    far = torch.tensor([[0, 1], [257, 10**6]])
-    codes = posenc.sinusoidal_encoding(far, 32, base=100.0, dtype=torch.float64)
-    close(block.SinusoidalEncoding(32, base=100.0).codes(far), codes)
+    assert torch.equal(theirs(x, offset=4600), ours(x, offset=4600))
+    assert theirs.pe.dtype == torch.float32
+    assert theirs.state_dict() == {}
+    wide, base = x.double(), {"base": 100.0}
+    codes = posenc.sinusoidal_encoding(torch.arange(7, 407), 32, **base, dtype=torch.float64)
+    exact = block.SinusoidalEncoding(32, 407, 0.0, **base)(wide, offset=7)
+    close(exact, wide + codes, rtol=0, atol=1e-13)
+    # Made on the meta device and filled later, as loaders do.
+    with torch.device("meta"):
+        empty = block.SinusoidalEncoding(32)
+    assert torch.equal(empty.to_empty(device="cpu").to(dtype).eval()(x), theirs(x))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        dropped = theirs.train()(x)
+    kept = dropped != 0
+    assert 0.09 < 1 - kept.float().mean() < 0.11
+    close(dropped[kept], (theirs.eval()(x) / 0.9)[kept], rtol=1e-2, atol=1e-6)
 
 
 def check_learned_table(block: SimpleNamespace, dtype: torch.dtype) -> None:
@@ -49,15 +64,21 @@ def check_learned_table(block: SimpleNamespace, dtype: torch.dtype) -> None:
     ours.load_state_dict(theirs.state_dict())
     x = random(2, 12, 8, dtype=dtype)
     assert torch.equal(theirs(x, offset=8), ours(x, offset=8))
-    for offset in (19, 9, -1):
-        with pytest.raises(ValueError, match=rf"positions {offset}\.\."):
-            theirs(x, offset=offset)
+    whole = block.LearnedTable(20, 8)  # a float32 table: one rounding, to the dtype of x
+    codes = whole.weight.detach()[8:]
+    assert torch.equal(whole(x, offset=8).detach(), (x.float() + codes).to(dtype))
+    close(whole(x.double(), offset=8).detach(), x.double() + codes, rtol=0, atol=1e-13)
     for length in (53, 7, 20):
         wanted = posenc.interpolate_table(theirs.weight.detach(), length)
         theirs.resize(length)
         close(theirs.weight.detach(), wanted)
     assert theirs.weight.dtype == dtype
     assert theirs.weight.requires_grad
+    fine = block.LearnedTable(20, 8).double().requires_grad_(False)
+    wanted = posenc.interpolate_table(fine.weight, 53)
+    fine.resize(53)
+    close(fine.weight.data, wanted, rtol=0, atol=1e-15)
+    assert not fine.weight.requires_grad
 
 
 def cubic(old: int, new: int) -> torch.Tensor:
@@ -80,11 +101,11 @@ def check_image_table(block: SimpleNamespace, dtype: torch.dtype) -> None:
     grid = table[2:].double().unflatten(0, (8, 6))
     ours = torch.einsum("Rr,Cc,rcd->RCd", cubic(8, 13), cubic(6, 11), grid).flatten(0, 1)
     close(new[2:], ours.to(dtype))
+    fine = block.resize_image_table(table.double(), (8, 6), (13, 11), class_tokens=2)
+    close(fine[2:], ours, rtol=0, atol=1e-13)
     for antialias in (False, True):
         same = block.resize_image_table(table, (8, 6), (8, 6), 2, antialias=antialias)
         close(same, table)
-    with pytest.raises(ValueError, match="50 rows"):
-        block.resize_image_table(table, (8, 6), (16, 9))
 
 
 def check_rope(block: SimpleNamespace, dtype: torch.dtype) -> None:
@@ -327,11 +348,18 @@ CHECKS: dict[str, Check] = {
 }
 # A fault for each, or several: what stands in the block, what might stand there.
 FAULTS = [
-    ("sinusoidal", "t = positions.cpu().double()", "t = positions.cpu().bfloat16()"),
-    ("sinusoidal", "torch.arange(offset, offset + x.shape[-2])", "torch.arange(x.shape[-2])"),
+    ("sinusoidal", "end, dtype=torch.float64", "end, dtype=torch.bfloat16"),
+    ("sinusoidal", "self.pe[offset:end]", "self.pe[: end - offset]"),
+    ("sinusoidal", "if exact else", "if False else"),
+    ("sinusoidal", "self.pe = table.to(self.pe.device)", ""),
+    ("sinusoidal", ", persistent=False", ""),
+    ("sinusoidal", "return self.dropout((x", "return ((x"),
     ("sinusoidal", "[angles.sin(), angles.cos()]", "[angles.cos(), angles.sin()]"),
     ("learned_table", "align_corners=True", "align_corners=False"),
-    ("learned_table", "if not 0 <= offset <= end <= rows:", "if end < 0:"),
+    ("learned_table", "self.weight[offset:end]).to(x.dtype)", "self.weight[offset:end])"),
+    ("learned_table", "old.to(wide).T", "old.float().T"),
+    ("learned_table", "requires_grad_(old.requires_grad)", "requires_grad_()"),
+    ("image_table", "table[class_tokens:].to(wide)", "table[class_tokens:].float()"),
     ("image_table", ".permute(2, 0, 1)", ".permute(2, 1, 0)"),
     ("image_table", '"align_corners": False', '"align_corners": True'),
     ("grid", "torch.arange(rows), torch.arange(columns)", "torch.arange(columns), torch.arange(rows)"),
@@ -479,7 +507,11 @@ def test_tables_and_biases_train() -> None:
     x = random(2, 9, 16)
 
     def loss() -> torch.Tensor:
-        y = table(block("sinusoidal").SinusoidalEncoding(16)(x)).unflatten(-1, (4, 4)).transpose(1, 2)
+        y = (
+            table(block("sinusoidal").SinusoidalEncoding(16, dropout=0.0)(x))
+            .unflatten(-1, (4, 4))
+            .transpose(1, 2)
+        )
         o = functional.scaled_dot_product_attention(y, y, y, attn_mask=bias(9)[None], scale=1.0)
         return (o + alibi.alibi_attention(y, y, y)).square().mean()
 
