@@ -17,6 +17,7 @@ import numpy as np
 from posenc._arrays import Array, ArrayT, DType, Namespace, is_array, namespace, to_device_of
 from posenc._checks import (
     check_finite,
+    check_flag,
     check_float_dtype,
     check_values,
     floating,
@@ -114,6 +115,7 @@ def alibi_bias(
     Source: Press et al. (2022), section 3.
     """
     xp, m = check_slopes(slopes, query_positions, key_positions)
+    check_flag("causal", causal)
     dtype = m.dtype if dtype is None else check_float_dtype(dtype, xp)
     return make_bias(m, query_positions, key_positions, causal, dtype, xp)
 
