@@ -11,7 +11,7 @@ from array_api_compat import torch as xp
 from torch import Tensor
 from torch.nn import functional
 
-from posenc._arrays import Array, autocast_is_on, is_array
+from posenc._arrays import Array, attention_dtype, is_array
 from posenc._checks import check_flag, integer
 from posenc.alibi import alibi_slopes, check_slopes, column_count, make_bias, widen
 from posenc.nn._inputs import check_floating, check_places
@@ -193,7 +193,7 @@ class AlibiAttention(_Slopes):
         needed = max(query.shape[-1] + column_count(query.dtype, xp), value.shape[-1])
         width = -(-needed // 8) * 8
         u = (places - places.shape[0] // 2).double()
-        wide_query, wide_key = widen(query, key, slopes, u, width, xp)
+        wide_query, wide_key = widen(query, key, slopes, u, width, xp, query.dtype)
         return wide_query, wide_key, functional.pad(value, (0, width - value.shape[-1]))
 
     def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
@@ -236,10 +236,8 @@ class AlibiAttention(_Slopes):
 
 
 def _as_autocast(x: Tensor) -> Tensor:
-    """x as autocast would hand it to attention: the columns must be made for the dtype that it runs in."""
-    if not isinstance(x, Tensor) or not x.is_floating_point() or x.dtype == torch.float64:
-        return x
-    return x.to(torch.get_autocast_dtype(x.device.type)) if autocast_is_on(x) else x
+    """x as autocast would hand it to attention: all three must be of one dtype for what is joined to them."""
+    return x.to(attention_dtype(x)) if isinstance(x, Tensor) and x.is_floating_point() else x
 
 
 def _check_mask(mask: Tensor, scores: tuple[int, ...]) -> None:
