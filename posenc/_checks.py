@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from posenc._arrays import Array, DType, Namespace, is_array, is_concrete, is_traced, namespace, to_device_of
+from posenc._arrays import (
+    Array,
+    DType,
+    Namespace,
+    is_array,
+    is_concrete,
+    is_tensor,
+    is_traced,
+    namespace,
+    to_device_of,
+)
 
 # --- Numbers
 
@@ -30,6 +40,16 @@ def integer(name: str, value: Any, *, minimum: int) -> int:
     return result
 
 
+def length(name: str, value: Any) -> int:
+    """`value` as an int of at least 0, and not one of which torch.jit.trace would keep that of its example."""
+    if is_tensor(value) and is_traced():
+        raise TypeError(
+            f"{name} must be an int, got a length that torch.jit.trace follows, and would keep as that of its "
+            "example: pass int(...) if that is meant, or use torch.export"
+        )
+    return integer(name, value, minimum=0)
+
+
 def number(name: str, value: Any, *, above: float | None = None, at_least: float | None = None) -> float:
     """`value`, a real number of any kind, as a finite float: above `above`, and `at_least` so large."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
@@ -44,6 +64,13 @@ def number(name: str, value: Any, *, above: float | None = None, at_least: float
         bound += f" and at least {at_least:g}" if at_least is not None else ""
         raise ValueError(f"{name} must be finite{bound}, got {value!r}")
     return result
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """`value`, if it is True or False: "no" is true for Python, and 0 may have been meant for something else."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r} of type {type(value).__name__}")
+    return value
 
 
 def check_even_dim(dim: Any, name: str = "dim") -> int:

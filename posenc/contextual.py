@@ -26,7 +26,7 @@ from posenc._arrays import (
     no_autocast,
     wide_dtype,
 )
-from posenc._checks import check_float_dtype, check_values, floating, integer
+from posenc._checks import check_float_dtype, check_values, floating, integer, length
 
 __all__ = ["contextual_bias", "contextual_positions", "forget_bias", "forget_positions"]
 
@@ -98,7 +98,7 @@ def forget_bias(log_gates: Array, n_query: int | None = None, *, dtype: DType | 
     xp = namespace(p)
     dtype = log_gates.dtype if dtype is None else check_float_dtype(dtype, xp)
     n_key = p.shape[-1]
-    n_query = n_key if n_query is None else integer("n_query", n_query, minimum=0)
+    n_query = n_key if n_query is None else length("n_query", n_query)
     if n_query > n_key:
         raise ValueError(f"n_query must be at most the number of tokens in log_gates, {n_key}, got {n_query}")
     return hide_later(p[..., None, :] - p[..., n_key - n_query :, None], dtype, xp)

@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from posenc._arrays import Array, is_array, is_tensor, namespace, to_device_of
-from posenc._checks import integer
+from posenc._checks import check_flag, integer
 
 __all__ = [
     "LaplacianCodes",
@@ -71,6 +71,7 @@ def anchor_distances(graph: Graph, anchors: Iterable[Any], *, weighted: bool = F
     Source: You, Ying, Leskovec (2019), section 4: anchor sets, and 1 / (1 + δ).
     """
     edges = adjacency(graph)
+    check_flag("weighted", weighted)
     chosen, csgraph = _rows("anchors", anchors, graph, edges.shape[0]), _scipy("sparse.csgraph")
     if weighted:
         _check_not_negative(edges, "a length")
@@ -135,6 +136,7 @@ def laplacian_eigenvectors(
     Source: Dwivedi et al. (2020), section on Laplacian eigenvectors as positional encoding.
     """
     edges, k = adjacency(graph), integer("k", k, minimum=1)
+    check_flag("normalized", normalized)
     if sign not in ("solver", "largest"):
         raise ValueError(f'sign must be "solver" or "largest", got {sign!r}')
     _check_not_negative(edges, "the strength of an edge")

@@ -13,14 +13,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from posenc._arrays import Array, ArrayT, DType, Namespace, no_autocast, to_device_of, torch_namespace
-from posenc._checks import (
-    as_numbers,
-    check_float_dtype,
-    floating,
-    integer,
-    number,
-    of_library,
-)
+from posenc._checks import as_numbers, check_flag, check_float_dtype, floating, integer, number, of_library
 from posenc.learned import Kernel, taps
 from posenc.sinusoidal import sinusoidal_encoding
 
@@ -216,6 +209,7 @@ def grid_coordinates(shape: Sequence[int], *, centered: bool = False) -> np.ndar
     Source: Siméoni et al., DINOv3 (2025), section 3.2. https://arxiv.org/abs/2508.10104
     """
     sizes = _sizes("shape", shape)
+    check_flag("centered", centered)
     cells = np.indices(sizes).reshape(len(sizes), -1).T
     return (2 * cells + 1) / np.array(sizes) - 1 if centered else np.ascontiguousarray(cells)
 
@@ -316,8 +310,7 @@ def interpolate_grid(
     if kernel not in ("cubic", "linear"):
         raise ValueError(f'kernel must be "cubic" or "linear", got {kernel!r}')
     for name, flag in (("antialias", antialias), ("align_corners", align_corners)):
-        if not isinstance(flag, bool):
-            raise TypeError(f"{name} must be True or False, got {flag!r}")
+        check_flag(name, flag)
     extra = number("scale_offset", scale_offset, at_least=0)
     if align_corners and (antialias or extra):
         raise ValueError("align_corners must be False with antialias or scale_offset, which are about cells")

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from posenc._arrays import Array, Namespace, namespace, to_device_of
-from posenc._checks import as_positions, integer, is_length, of_library
+from posenc._checks import as_positions, check_flag, integer, is_length, of_library
 from posenc.alibi import alibi_bias
 from posenc.attention import attend, check_shapes
 
@@ -159,8 +159,7 @@ def ring_step(
     """
     xp = namespace(query=query, key=key, value=value)
     check_shapes(query, key, value)
-    if not isinstance(causal, bool):
-        raise TypeError(f"causal must be True or False, got {causal!r}")
+    check_flag("causal", causal)
     t, u = (
         _places("query_positions", query_positions, query, xp),
         _places("key_positions", key_positions, key, xp),

@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from posenc._arrays import Array
-from posenc._checks import number
+from posenc._checks import check_flag, number
 from posenc.nn._inputs import check_floating
 from posenc.parallel import State, ring_step
 
@@ -50,8 +50,7 @@ class RingAttention(nn.Module):
         group: dist.ProcessGroup | None = None,
     ) -> None:
         super().__init__()
-        if not isinstance(causal, bool):
-            raise TypeError(f"causal must be True or False, got {causal!r}")
+        check_flag("causal", causal)
         self.scale = None if scale is None else number("scale", scale)
         self.causal, self.slopes, self.group = causal, slopes, group
 
