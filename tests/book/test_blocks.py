@@ -598,6 +598,7 @@ print(1)
 
 <!-- figure: 一条线 -->
 <!-- description: 从一到二 -->
+<!-- holds: rises(solid); last(solid) == 2 -->
 
 ??? question "问"
 
@@ -669,9 +670,10 @@ def test_a_site_has_its_figures_and_outputs(site: Site, ran: list[str]) -> None:
     assert len(ids) == len(set(ids))
     assert [tag.get_text() for tag in soup.select(".output > .highlight code")] == ["1\n", "2\n"]
     assert soup.select(".tabbed-block .output")
-    for directive in ("pytest-codeblocks", "<!-- figure", "<!-- description", "POSENC", "<!--plot"):
+    for directive in ("pytest-codeblocks", "<!-- figure", "<!-- description", "rises", "POSENC", "<!--plot"):
         assert directive not in html
     index = (site.root / "site" / "search" / "search_index.json").read_text(encoding="utf-8")
+    assert "rises" not in index
     assert "svg" not in index
     assert "一条线" in index, "the caption is found"
     assert index.count("隐藏") == 1, "the label in the code is found, the one in the drawing is not"
