@@ -61,7 +61,7 @@ yarn = [.975, .9038, .902, .8746, .8678, .8694, .8624, .8606, .8638, .8598, .867
 plt.plot([8 + 16 * k for k in range(16)], yarn, "^-.")
 plt.ylim(-0.03, 1.05)
 """
-FIFTEEN = """
+PANELS = """
 import matplotlib.pyplot as plt
 _, axes = plt.subplots(5, 3)
 for k, ax in enumerate(axes.flat):
@@ -81,8 +81,8 @@ ONCE_WRONG = [  # a page or a drawing, what is right, what was said, what the ch
     (FOUR_HEADS, "peak(dashdot) == 3; top(dashdot) == 0.40", "all(peak(c) > 100 for c in curves)", "it is False"),
     (FOUR_HEADS, "peak(solid) == 179", "[peak(c) for c in curves] == 122, 242, 122, 242", "it is 179, 242, 3, 122"),
     (BY_POSITION, "level(triangles, 70)", "level(triangles)", "it is False"),
-    (FIFTEEN, "sum(last(p.dashed) < 0.1 for p in panels) == 11", "sum(last(p.solid) < 0.1 for p in panels) > 7", "False"),
-    (FIFTEEN, "sum(last(p.solid) < 0.1 for p in panels) == 4", "mean(last(p.solid) < 0.1 for p in panels) > 0.5", "False"),
+    (PANELS, "sum(last(p.dashed) < 0.1 for p in panels) == 11", "sum(last(p.solid) < 0.1 for p in panels) > 7", ""),
+    (PANELS, "sum(last(p.solid) < 0.1 for p in panels) == 4", "mean(last(p.solid) < 0.1 for p in panels) > 0.5", ""),
 ]  # fmt: skip
 
 
