@@ -514,6 +514,7 @@ CANDIDATES = {
                     sizes.head_dim, 10_000.0 * sizes.trained / _LLAMA_TOKENS
                 )
             ),
+            result="rotary_slowest_base",
         ),
         Candidate(
             "rotary_base",
@@ -582,7 +583,7 @@ CANDIDATES = {
             _ROPE,
             other_layers=lambda sizes: Hooks(),
         ),
-        Candidate("xpos", "rotary.md#decay", _xpos(lambda sizes: 512.0), result="xpos_paper"),
+        Candidate("xpos", "rotary.md#decay", _xpos(lambda sizes: 512.0), result="xpos_512"),
         Candidate("xpos_near", "rotary.md#decay", _xpos(lambda sizes: sizes.trained / 2), result="xpos"),
         Candidate("alibi", "alibi.md", _alibi()),
         Candidate("alibi_short", "alibi.md#slopes", _alibi(lambda sizes: _ALIBI_TOKENS / sizes.trained)),
