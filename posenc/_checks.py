@@ -162,7 +162,7 @@ def as_positions(positions: Any, name: str = "positions") -> tuple[Namespace, Ar
         )
     if not listed:
         check_has_axis(name, positions)
-    return as_numbers(name, positions)
+    return as_places(name, positions)
 
 
 def check_has_axis(name: str, positions: Array) -> None:
@@ -188,10 +188,7 @@ def as_numbers(name: str, values: Any) -> tuple[Namespace, Array]:
     xp = namespace(**{name: values})
     if xp is np and is_traced():  # torch.compile knows NumPy's arrays, but not their dtypes
         return xp, values.astype(np.float64)
-    dtype = values.dtype
-    real = xp.isdtype(dtype, "real floating")
-    if not (real or xp.isdtype(dtype, "integral")) or (real and xp.finfo(dtype).bits not in (32, 64)):
-        raise TypeError(f"{name} must be integers, float32 or float64, got dtype {dtype}")
+    real = check_wide(name, xp, values.dtype)
     result = xp.astype(values, xp.float64)
     if result.dtype != xp.float64:
         raise TypeError(
@@ -201,6 +198,48 @@ def as_numbers(name: str, values: Any) -> tuple[Namespace, Array]:
     if real:
         check_finite(name, result, xp)
     return xp, result
+
+
+def check_wide(name: str, xp: Namespace, dtype: DType) -> bool:
+    """Whether a dtype is float32 or float64, or else integral; TypeError for any other."""
+    real = bool(xp.isdtype(dtype, "real floating"))
+    if not (real or xp.isdtype(dtype, "integral")) or (real and xp.finfo(dtype).bits not in (32, 64)):
+        raise TypeError(f"{name} must be integers, float32 or float64, got dtype {dtype}")
+    return real
+
+
+def as_places(name: str, values: Any) -> tuple[Namespace, Array]:
+    """`as_numbers` of places that are counted in steps of 1, such as positions and coordinates.
+
+    ValueError where their dtype cannot tell neighbours apart: from 2^24 on in float32, from 2^53 on in float64,
+    in which integers are computed with, too.
+    """
+    xp, places = as_numbers(name, values)
+    check_neighbours(name, values, places, xp)
+    return xp, places
+
+
+def check_neighbours(name: str, given: Any, places: Array, xp: Namespace) -> None:
+    """The check of `as_places`, for values as they were given, and in float64."""
+    if not is_concrete(places):
+        return
+    dtype = given.dtype if is_array(given) else xp.float64
+    if not xp.isdtype(dtype, "real floating"):
+        # Small integers cannot be that far out, and a GPU need not be waited for.
+        if xp.iinfo(dtype).bits < 64 or not _is_on_cpu(given):
+            return
+        dtype = xp.float64
+    most = 2 / float(xp.finfo(dtype).eps)
+    wide = dtype == xp.float64
+    named, cure = ("float64", "count from a later start") if wide else (dtype, "use integers or float64")
+    wanted = (
+        f"below 2^{math.log2(most):g} in size, for {named} tells no neighbours apart from there on ({cure})"
+    )
+    check_values(name, places, lambda t: xp.abs(t) < most, wanted, xp)
+
+
+def _is_on_cpu(array: Array) -> bool:
+    return not is_tensor(array) or array.device.type == "cpu"
 
 
 def of_library(name: str, array: Array, x: Array, xp: Namespace) -> Array:
