@@ -1,6 +1,6 @@
 """Every scheme of the book put to the same questions: the table of the chapter `choosing`. Nothing is trained.
 
-schemes   what each does at the four places where a position can enter attention
+schemes   the candidates: what each does at the four places where a position can enter attention
 measure   the questions, and how the answers are found: by running, and by counting
 table     the answers as a table, in both languages
 

@@ -240,8 +240,8 @@ def test_a_window_saves_what_it_does_not_see() -> None:
     seen = (t[:, None] >= t) & (t[:, None] - t < 40)
     assert measure._share_seen(300, 40) == pytest.approx(seen.sum() / (300 * 301 / 2))
     assert ALL["window"].cost == pytest.approx(measure._share_seen(LONG, 1024) - 1, abs=1e-4)
-    assert -0.985 < ALL["window"].cost < -0.984
-    assert ALL["hybrid"].cost == pytest.approx(ALL["window"].cost / 2, abs=1e-5)
+    assert ALL["window"].cost == pytest.approx(-0.984, abs=1e-3)
+    assert ALL["hybrid"].cost == pytest.approx((measure._share_seen(LONG, 1024) - 1) / 2, abs=1e-4)
     assert ALL["window"].memory == ALL["rotary"].memory
     assert not ALL["window"].fused
 
@@ -383,7 +383,7 @@ def test_what_was_not_asked_everything_is_left_out() -> None:
 
 
 def test_what_the_chapter_says_of_the_results() -> None:
-    """No scheme does all three tasks at the longest; the mask alone sorts and cannot look back."""
+    """Rests on the file of results, as do all sentences of the chapter after "Measured here". No scheme does all three tasks at the longest; the mask alone sorts and cannot look back."""
     found = compare_schemes()
     reached = [min(lengths) for one in found for lengths in (one.held, one.tuned) if lengths]
     assert max(reached) < 256
