@@ -188,6 +188,8 @@ def cosine_sums(
 ) -> Axes:
     """The mean cosine of all rotary pairs by distance, and a mark where it is negative for the first time.
 
+    Further out a line joins the least and the greatest mean of one stretch of distances after the other.
+
     Args:
         bases: as in `posenc.sinusoidal_frequencies`, one to six.
         dim: width that is turned, even.

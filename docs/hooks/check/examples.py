@@ -173,7 +173,7 @@ CLAIMS = (
     ("p4.map.argmax() == 3; map[1, 0] == 2", "p4.map.argmax() == 0", "it is 3"),
     ("first(hatched) == 1", "first(dotted) == 1", "nothing is called dotted"),
     ("top(triangles) == 2.1", "top(triangles) == 2.2", "it is 2.126"),
-    ("top(triangles) == 2.13e0", "top(triangles) == -2.1", "it is 2.126"),
+    ("top(triangles) == 2.13", "top(triangles) == -2.13", "it is 2.126"),
     ("p1.solid.x == 0, 1, 2, 3, 4", "solid.x == 0, 1, 2, 3", "it is 0, 1, 2, 3, 4"),
     ("top(p3.bars) == 6", "tops(p3.bars) == 6", "nothing is called tops"),
     ("1 < 2", "top(p1.solid", "never closed"),
