@@ -218,7 +218,7 @@ def test_a_long_axis_takes_no_matrix_of_its_square(
     whole = interpolate_grid(columns, (1500, 3), (1001, 3), kernel=kernel, antialias=antialias)
     np.testing.assert_allclose(whole.reshape(1001, 3, 2)[:, 1], found, atol=1e-12)
     how = {"kernel": kernel, "antialias": antialias, "align_corners": False}
-    np.testing.assert_allclose(found, of_torch(table, (1500, 1), (1001, 1), how), atol=1e-9)
+    np.testing.assert_allclose(whole, of_torch(columns, (1500, 3), (1001, 3), how), atol=1e-9)
 
 
 def test_a_rounded_factor_loses_a_row() -> None:
