@@ -225,6 +225,10 @@ def mrope_coordinates(parts: Sequence[int | Sequence[int]]) -> np.ndarray:
 
     So an image takes as many positions as its longer side has patches, however many tokens it has.
 
+    This is the rule of the paper. transformers 5.23 goes on after max(rows, columns), whatever the number of frames:
+    what follows a video with more frames than rows and columns starts earlier there. For such a video, and a
+    checkpoint that was trained with transformers, take the positions of `get_rope_index` instead.
+
     Args:
         parts: in order, a number of text tokens, or (frames, rows, columns) of a grid; an image has 1 frame.
 

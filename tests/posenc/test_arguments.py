@@ -123,7 +123,7 @@ OF_POSITIONS: dict[str, Callable[[torch.Tensor], Any]] = {
     "shift_matrix": lambda t: posenc.shift_matrix(t, 4),
     "rotary_matrix": lambda t: posenc.rotary_matrix(t, 4),
     "apply_rotary": lambda t: posenc.apply_rotary(torch.ones(3, 4), t),
-    "apply_rotary_axes": lambda t: posenc.apply_rotary_axes(torch.ones(3, 4), t[:, None]),
+    "apply_rotary_axes": lambda t: posenc.apply_rotary_axes(torch.ones(3, 4), t[:, None], np.ones((1, 2))),
     "apply_xpos": lambda t: apply_xpos(torch.ones(3, 4), torch.ones(3, 4), t, center=float(t[0].double())),
     "relative_offsets": relative_offsets,
     "alibi_bias": lambda t: posenc.alibi_bias(torch.ones(2), t),

@@ -402,3 +402,17 @@ ONES, TABLE = np.ones((2, 3)), np.ones((4, 5))
 def test_errors_name_the_argument(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("shape", [(5, 6, 4), (3, 2, 6, 4)])
+def test_a_table_that_does_not_fit_is_named(shape: tuple[int, ...]) -> None:
+    with pytest.raises(
+        ValueError, match=r"table must have shape \(rows, d\), or leading axes .* query \(2, 3, 4\), got"
+    ):
+        contextual_bias(np.ones((2, 3, 4)), np.ones(shape), np.ones((2, 3, 3)))
+
+
+def test_a_table_for_each_head_or_for_all() -> None:
+    query, positions = np.ones((2, 3, 4)), np.ones((2, 3, 3))
+    for shape in ((6, 4), (1, 6, 4), (2, 6, 4)):
+        assert contextual_bias(query, np.ones(shape), positions).shape == (2, 3, 3)

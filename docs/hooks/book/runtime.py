@@ -110,8 +110,10 @@ def fault(pin: Pin, path: Path) -> str:
         if about.st_size != pin.size:
             return f"{pin.name} is not the one in pins.txt: it has {about.st_size} bytes, not {pin.size}"
         found = _sha256(path, about.st_size, about.st_mtime_ns)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return f"{pin.name} is missing"
+    except OSError as error:
+        return f"{pin.name} cannot be read: {error.strerror}"
     return f"{pin.name} is not the one in pins.txt: its SHA-256 is {found}" if found != pin.sha256 else ""
 
 
