@@ -383,7 +383,10 @@ def test_what_was_not_asked_everything_is_left_out() -> None:
 
 
 def test_what_the_chapter_says_of_the_results() -> None:
-    """Rests on the file of results, as do all sentences of the chapter after "Measured here". No scheme does all three tasks at the longest; the mask alone sorts and cannot look back."""
+    """No scheme does all three tasks at the longest; the mask alone sorts and cannot look back.
+
+    Rests on the file of results, as do all sentences of the chapter after "Measured here".
+    """
     found = compare_schemes()
     reached = [min(lengths) for one in found for lengths in (one.held, one.tuned) if lengths]
     assert max(reached) < 256
