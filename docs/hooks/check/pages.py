@@ -113,19 +113,14 @@ def headings(page: Page, language: str = "") -> list[Fault]:
 
 
 FORM = ("goals", "in-one-minute", "take", "false", "key-points", "check-yourself", "where-next", "sources")
-LONGEST = {"en": 2000, "zh": 3000}  # words, or characters
-BLOCKS = 25
 
 
 @of_page(
     ("en", "## One {#one}", "## One {#goals}", 7, "no section #in-one-minute"),
     ("en", "- Two rows", "## B {#false}\n\n- Two rows", 35, "#false comes after #where-next"),
-    ("en", "The width", "The width " + "and " * 2000, 1, "words, at most 2000"),
-    ("zh", "的宽度", "的宽度" + "宽" * 3000, 1, "characters, at most 3000"),
-    ("en", "```python", "```python\n```\n" * 25 + "\n```python", 1, "26 blocks of code"),
 )
 def form(page: Page, language: str) -> list[Fault]:
-    """A chapter has its sections in one order; no page is longer than one sitting."""
+    """A chapter has its sections, in one order."""
     found = []
     at = {heading.id: heading.line for heading in page.headings}
     there = [name for name in at if name in FORM]
@@ -136,11 +131,7 @@ def form(page: Page, language: str) -> list[Fault]:
     if "goals" in at and page.meta.get("chapter") is not False:
         missing = [name for name in FORM if name not in at and name != "take"]
         found += [Fault(at["goals"], f"a chapter with no section #{name}") for name in missing]
-    if page.length > LONGEST[language]:
-        unit = "words" if language == "en" else "characters"
-        found.append(Fault(1, f"the page has {page.length} {unit}, at most {LONGEST[language]}"))
-    blocks = sum(fence.info == "python" for fence in page.fences)
-    return found + [Fault(1, f"the page has {blocks} blocks of code, at most {BLOCKS}")] * (blocks > BLOCKS)
+    return found
 
 
 @of_page(
