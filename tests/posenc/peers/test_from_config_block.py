@@ -70,7 +70,11 @@ HUB: dict[str, tuple[dict[str, Any], str, list[str], str | None]] = {
             layer_switch=4, position_embedding_type="rope_gptj", rope_scaling=None,
         ),
         INTERLEAVED,
-        ["sliding_window_pattern", "_sliding_window_pattern", "_sliding_window_pattern", "layer_switch", "position_embedding_type", "layer_types"], "handled",
+        [
+            "sliding_window_pattern", "_sliding_window_pattern", "layer_switch", "position_embedding_type",
+            "layer_types",
+        ],
+        "handled",
     ),
     "llama4_text": (
         sizes(
