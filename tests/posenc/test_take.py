@@ -378,7 +378,7 @@ FAULTS = [
     ("rope", 'if layout == "half" else', 'if layout == "interleaved" else'),
     ("rope", "torch.arange(0, dim, 2, dtype=torch.float64)", "torch.arange(0, dim, 2)"),
     ("rope", "a * sin + b * cos", "b * cos - a * sin"),
-    ("rope_attention", ".tril(n_k - n_q)", ".tril()"),
+    ("rope_attention", "n_k - n_q", "0"),
     ("rope_attention", "t = t + last + 1", "t = t + 0 * last"),
     ("rope_attention", "attn_mask=seen", "is_causal=True"),
     ("alibi", "4 * h / below", "8 * h / below"),

@@ -70,7 +70,11 @@ HUB: dict[str, tuple[dict[str, Any], str, list[str], str | None]] = {
             layer_switch=4, position_embedding_type="rope_gptj", rope_scaling=None,
         ),
         INTERLEAVED,
-        ["sliding_window_pattern", "layer_switch", "position_embedding_type", "layer_types"], "handled",
+        [
+            "sliding_window_pattern", "_sliding_window_pattern", "layer_switch", "position_embedding_type",
+            "layer_types",
+        ],
+        "handled",
     ),
     "llama4_text": (
         sizes(
@@ -142,7 +146,7 @@ apertus arcee aria_text bamba bitnet cohere cwm! dbrx! deepseek_v2 deepseek_v3 d
 ernie4_5_moe exaone4! falcon falcon_h1 gemma gemma2! gemma3_text! gemma3n_text! gemma4_text! glm glm4 glm_moe_dsa
 gpt_neox gpt_oss! granite granitemoe helium hunyuan_v1_dense jetmoe! llama llama4_text! longcat_flash minicpm3
 minimax! minimax_m2 minimax_m3_vl_text! ministral3! mistral mistral4! mixtral modernbert! nanochat! nemotron olmo2
-olmo3! openai_privacy_filter! persimmon phi phi3 pixtral! qwen2 qwen2_moe qwen2_vl_text! qwen3 qwen3_moe
+olmo3! openai_privacy_filter persimmon phi phi3 pixtral! qwen2 qwen2_moe qwen2_vl_text! qwen3 qwen3_moe
 qwen3_next! qwen3_vl_text! seed_oss smollm3! stablelm starcoder2 youtu zamba2! zaya!
 """
 # What transformers turns with neighbouring columns in pairs (seen on its functions).
