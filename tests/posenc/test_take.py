@@ -146,6 +146,15 @@ def check_alibi(block: SimpleNamespace, dtype: torch.dtype) -> None:
     if dtype == torch.float32:  # elsewhere the columns are rounded
         close(block.alibi_attention(q, k, v), AlibiAttention(12)(q, k, v))
     close(block.alibi_attention(q[:, :, 50:], k, v), ours[:, :, 50:])
+    several = (x[:, :4].repeat_interleave(3, dim=1) for x in (k, v))
+    close(block.alibi_attention(q, k[:, :4], v[:, :4]), block.alibi_attention(q, *several))
+    pads = masks.key_padding_mask([60, 37], 60, side="left", like=q)
+    padded, _ = posenc.dot_product_attention(q, k, v, bias=bias, key_padding_mask=pads)
+    at_pads = pads[:, None, :, None].expand_as(k)
+    dirty = [x.masked_fill(at_pads, torch.nan) for x in (k, v)]
+    close(block.alibi_attention(q, *dirty, pads), padded)
+    close(block.alibi_attention(q[:, :, 50:], *dirty, pads), padded[:, :, 50:])
+    close(block.alibi_attention(*(x[1:, :, 23:] for x in (q, k, v))), padded[1:, :, 23:])
 
 
 def check_t5_bias(block: SimpleNamespace, dtype: torch.dtype) -> None:
@@ -166,6 +175,10 @@ def check_padding(block: SimpleNamespace, dtype: torch.dtype) -> None:
     for causal, mask in ((False, None), (True, masks.causal_mask(7, like=q))):
         ours, _ = posenc.dot_product_attention(q, k, v, mask=mask, key_padding_mask=pads)
         close(block.padded_attention(q, k, v, pads, causal), ours)
+        for first in (6, 3):  # a cache: the last queries, and all keys
+            close(block.padded_attention(q[:, :, first:], k, v, pads, causal), ours[:, :, first:])
+        grouped = block.padded_attention(q.repeat_interleave(2, dim=1), k, v, pads, causal)
+        close(grouped, ours.repeat_interleave(2, dim=1))
         at_pads = pads[:, None, :, None].expand_as(q)
         dirty = [x.masked_fill(at_pads, torch.nan).requires_grad_() for x in (k, v)]
         query = q.clone().requires_grad_()
@@ -180,6 +193,41 @@ def check_padding(block: SimpleNamespace, dtype: torch.dtype) -> None:
     dirty_logits = logits.masked_fill(pads[..., None], torch.nan)
     close(block.padded_loss(dirty_logits, targets, pads), masks.masked_loss(losses, pads))
     assert block.padded_loss(logits, targets, torch.ones_like(pads)) == 0
+    ignored = targets.masked_fill(pads, -100)
+    close(block.padded_loss(logits, ignored, pads & False), masks.masked_loss(losses, pads))
+
+
+def check_padding_check(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    """As many numbers, and the same ones, as posenc's own check finds; NaN is not lost."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        embed = torch.nn.Embedding(9, 8).to(dtype).requires_grad_(False)
+    codes = SinusoidalEncoding(8, dropout=0.0)
+    ids = [torch.tensor(row) for row in ([5, 1, 2], [7, 3, 8, 6, 4])]
+
+    def attend(x: torch.Tensor, pads: torch.Tensor | None) -> torch.Tensor:
+        return posenc.dot_product_attention(x, x, x, key_padding_mask=pads)[0]
+
+    def pooled(ids: torch.Tensor, pads: torch.Tensor) -> torch.Tensor:
+        return masks.masked_mean(attend(embed(ids), pads), pads)
+
+    models: list[Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = [
+        lambda ids, pads: attend(embed(ids), pads),
+        lambda ids, pads: attend(embed(ids), None),
+        lambda ids, pads: attend(codes(embed(ids)), pads),
+        pooled,
+    ]
+    for model in models:
+        found, wanted = block.check_padding(model, ids), masks.check_padding(model, ids)
+        for side in ("right", "left"):
+            ours = getattr(wanted, side)
+            assert found[side] == (ours.change, ours.content)
+
+    def broken(ids: torch.Tensor, pads: torch.Tensor) -> torch.Tensor:
+        """NaN in the second sentence alone, which gets four pads."""
+        return embed(ids) + torch.where(pads.sum(dim=1) == 4, torch.nan, 0.0)[:, None, None]
+
+    assert np.isnan(block.check_padding(broken, ids)["left"][0])
 
 
 def check_times(block: SimpleNamespace, dtype: torch.dtype) -> None:
@@ -194,8 +242,9 @@ def check_times(block: SimpleNamespace, dtype: torch.dtype) -> None:
         block.periodic_codes(bases, [16569], 4, torch.float64),
         block.periodic_codes(bases + 16569, [16569], 4, torch.float64),
     )
-    with pytest.raises(TypeError):
-        block.time_codes(t.bfloat16(), 16, 0.5, 60.0)
+    fine = block.time_codes(t, 16, 0.5, 60.0, torch.float64)
+    ours = posenc.time_encoding(t, 16, shortest=0.5, longest=60.0, dtype=torch.float64)
+    close(fine, ours, rtol=0, atol=1e-9)
 
 
 def check_ring(block: SimpleNamespace, dtype: torch.dtype) -> None:
@@ -213,6 +262,10 @@ def check_ring(block: SimpleNamespace, dtype: torch.dtype) -> None:
                 assert all(x.dtype == torch.float32 and not x.isnan().any() for x in state)
             assert state is not None
             close(state[0].to(dtype), whole[..., t, :])
+    q, k, v = (x.double() for x in (q, k, v))
+    exact, _ = posenc.dot_product_attention(q, k, v, mask=masks.causal_mask(n, like=q))
+    everywhere = torch.arange(n)
+    close(block.ring_step(None, q, k, v, everywhere, everywhere)[0], exact, rtol=0, atol=1e-13)
 
 
 def check_forget(block: SimpleNamespace, dtype: torch.dtype) -> None:
@@ -233,6 +286,9 @@ def check_forget(block: SimpleNamespace, dtype: torch.dtype) -> None:
         close(block.forget_attention(q, k, v, gates), full, rtol=slack, atol=slack)
         late = block.forget_attention(q[:, :, 290:], k, v, gates)
         close(late, full[:, :, 290:], rtol=slack, atol=slack)
+        several = q.repeat_interleave(2, dim=1)  # two heads of queries for one of keys, and of gates
+        grouped = block.forget_attention(several, k, v, gates)
+        close(grouped, full.repeat_interleave(2, dim=1), rtol=slack, atol=slack)
     # Neighbours far out, where sums in float32 have few digits left.
     far = torch.full((1, 1, 400_000), -0.3)
     keys = torch.zeros(1, 1, 400_000, 1)
@@ -255,6 +311,10 @@ def check_cope(block: SimpleNamespace, dtype: torch.dtype) -> None:
         slack = {torch.float32: 1e-5, torch.bfloat16: 1e-2}[dtype]
         close(theirs(q, k, v), full, rtol=slack, atol=slack)
         close(theirs(q[:, :, 37:], k, v), full[:, :, 37:], rtol=slack, atol=slack)
+        grouped = theirs(q.repeat_interleave(2, dim=1), k, v)
+        close(grouped, full.repeat_interleave(2, dim=1), rtol=slack, atol=slack)
+        broken = k.index_fill(2, torch.tensor([30]), torch.nan)
+        assert theirs(q, broken, v).isnan().any(dim=-1).equal(torch.arange(40).expand(2, 3, 40) >= 30)
         theirs.weight.data = random(6, 8, dtype=dtype)
 
 
@@ -321,7 +381,8 @@ def check_graph_codes(block: SimpleNamespace, dtype: torch.dtype) -> None:
     lonely = np.zeros((7, 7))
     lonely[:5, :5] = arrows + arrows.T
     lonely[5, 6] = lonely[6, 5] = 2
-    for graph in (lonely, lonely[:6, :6]):  # a second part of two nodes, or of one without edges
+    looped = lonely + np.diag([0, 3.0, 0, 0, 1, 0, 2])
+    for graph in (lonely, lonely[:6, :6], looped):  # a second part of two nodes, or of one without edges
         (waves, values), ours = (
             block.laplacian_eigenvectors(graph, 3),
             posenc.laplacian_eigenvectors(graph, 3),
@@ -335,17 +396,19 @@ def check_graph_codes(block: SimpleNamespace, dtype: torch.dtype) -> None:
 def check_grid(block: SimpleNamespace, dtype: torch.dtype) -> None:
     orders: list[tuple[str, Any]] = [("posenc", "interleaved"), ("mae", "mae"), ("timm", "timm")]
     for theirs, ours in orders:
-        table = posenc.grid_encoding((5, 7), 24, base=100.0, order=ours, dtype=torch.float32)
-        close(block.grid_code(5, 7, 24, base=100.0, order=theirs), table)
+        table = posenc.grid_encoding((5, 7), 24, base=100.0, order=ours, dtype=torch.float64)
+        close(block.grid_code(5, 7, 24, base=100.0, order=theirs), table.float())
+        fine = block.grid_code(5, 7, 24, base=100.0, order=theirs, dtype=torch.float64)
+        close(fine, table, rtol=0, atol=1e-13)
     places = block.grid_places(5, 7)
     assert places.tolist() == posenc.grid_coordinates((5, 7)).tolist()
     x, omega = random(2, 3, 35, 16, dtype=dtype), posenc.rotary.axial_frequencies(16, 2, base=100.0)
-    layouts: list[tuple[Any, bool]] = [("interleaved", False), ("half", True)]
-    for layout, half in layouts:
+    layouts: list[Any] = ["interleaved", "half"]
+    for layout in layouts:
         wanted = posenc.apply_rotary_axes(x, places, omega, layout=layout)
-        close(block.axial_rope(x, places, base=100.0, half=half), wanted)
-    with pytest.raises(ValueError, match="4"):
-        block.grid_code(5, 7, 6)
+        close(block.axial_rope(x, places, layout, base=100.0), wanted)
+        wanted = posenc.apply_rotary_axes(x.double(), places, omega, layout=layout)
+        close(block.axial_rope(x.double(), places, layout, base=100.0), wanted, rtol=0, atol=1e-13)
 
 
 Check = Callable[[SimpleNamespace, torch.dtype], None]
@@ -383,6 +446,11 @@ FAULTS = [
     ("rope_attention", "attn_mask=seen", "is_causal=True"),
     ("alibi", "4 * h / below", "8 * h / below"),
     ("alibi", "arange(n_k - n_q, n_k)", "arange(n_q)"),
+    ("alibi", "hidden | pads[:, None, None]", "hidden"),
+    ("alibi", "hidden & ~empty", "hidden & empty"),
+    ("alibi", "x.masked_fill(pads[:, None, :, None], 0.0)", "x"),
+    ("alibi", "o.masked_fill(empty, 0.0)", "o"),
+    ("alibi", ".repeat_interleave(heads // few, dim=1)", ".repeat(1, heads // few, 1, 1)"),
     ("t5_bias", "(offsets > 0)", "(offsets >= 0)"),
     ("t5_bias", " + 1e-9", ""),
     ("t5_bias", "u[n_key - n_query :, None]", "u[:n_query, None]"),
@@ -391,12 +459,23 @@ FAULTS = [
     ("graph_codes", "np.diag(1.0 * (degrees > 0))", "np.eye(len(graph))"),
     ("graph_codes", "graph.sum(axis=1, keepdims=True)", "graph.sum(axis=0, keepdims=True)"),
     ("padding", "hidden & ~empty", "hidden"),
+    ("padding_check", "start = 0 if", "start = n - len(s) if"),
+    ("padding_check", "[out if each else out[~p]", "[out if each else out[: (~p).sum()]"),
+    ("padding_check", "change(first, second)", "change(first, alone)"),
+    ("padding_check", "padded(side, token)", "padded(side, pad)"),
+    (
+        "padding_check",
+        "torch.stack(changes).max().item()",
+        "max(change.item() for change in changes)",
+    ),
     ("padding", ".masked_fill(pads[:, None, :, None], 0.0)", ""),
-    ("padding", "max(len(targets), 1)", "pads.numel()"),
+    ("padding", "real.sum().clamp(min=1)", "pads.numel()"),
+    ("padding", "real.sum().clamp(min=1)", "(~pads).sum().clamp(min=1)"),
+    ("padding", ".triu(n_k - n_q + 1)", ".triu(1)"),
+    ("padding", ".repeat_interleave(heads // few, dim=1)", ".repeat(1, heads // few, 1, 1)"),
     ("times", "(dim // 2 - 1)", "(dim // 2)"),
     ("times", "times.double()[..., None]", "times.float()[..., None]"),
-    ("times", "torch.remainder(times.double()[..., None], period)", "times.double()[..., None]"),
-    ("times", "if seconds.dtype in (torch.float16, torch.bfloat16):", "if not len(seconds):"),
+    ("times", "torch.remainder(exact(times, min(periods) / harmonics), period)", "times.double()[..., None]"),
     ("ring", "2 * world - 1 - rank", "world + rank"),
     ("ring", "u > t[:, None]", "u >= t[:, None]"),
     ("ring", "torch.logaddexp(state[1], z)", "torch.maximum(state[1], z)"),
@@ -410,6 +489,13 @@ FAULTS = [
     ("cope", "n_k - n_q + 1", "1"),
     ("cope", " + part * above", ""),
     ("from_config", 'rope.get("rotary_emb_base")', "10000.0"),
+    ("cope", "p.nan_to_num()", "p"),
+    ("cope", ".repeat_interleave(heads // few, dim=1)", ".repeat(1, heads // few, 1, 1)"),
+    ("forget", "x.repeat_interleave(group, 1)", "x.repeat(1, group, 1, 1)"),
+    ("ring", "torch.promote_types(q.dtype, torch.float32)", "torch.float32"),
+    ("grid", "wide = torch.promote_types(x.dtype, torch.float32)", "wide = torch.float32"),
+    ("grid", "c_cos, r_sin, r_cos], dim=1).to(dtype)", "c_cos, r_sin, r_cos], dim=1).float()"),
+    ("graph_codes", "graph = graph - np.diag(graph.diagonal())", "graph = graph * 1"),
     ("from_config", "a * cos - b * sin", "a * cos + b * sin"),
     ("from_config", "math.ceil(high)", "math.floor(high)"),
     ("from_config", "self.scale * angles.sin()", "angles.sin()"),
@@ -449,8 +535,16 @@ def test_a_fault_is_caught(name: str, old: str, new: str) -> None:
         check()
 
 
-# Blocks that refuse what they would get wrong in silence, and so are longer.
-LINES = {"from_config": 170, "rope_attention": 90, "layout_probe": 60}
+# A block that refuses what it would get wrong in silence is longer; a config and the turn are all the way.
+LINES = {
+    "from_config": 170,
+    "rope_attention": 90,
+    "layout_probe": 60,
+    "graph_codes": 50,
+    "forget": 48,
+    "ring": 48,
+    "grid": 45,
+}
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -463,6 +557,64 @@ def test_method_is_short_and_prints_one_line(name: str, language: str) -> None:
     assert sum(bool(line.strip()) for line in code.splitlines()[:end]) <= LINES.get(name, 42)
     printed = block(name).printed
     assert printed.count("\n") == (4 if name == "from_config" else 1)
+
+
+def attended(name: str, taken_block: SimpleNamespace, dtype: torch.dtype) -> list[torch.Tensor]:
+    """What a block makes of random vectors, far enough for a rounded bias to be seen."""
+    q, k, v = random(3, 2, 4, 600, 8, dtype=dtype)
+    x = q.transpose(1, 2).flatten(-2)
+    places = torch.arange(600)
+    pads = masks.key_padding_mask([600, 371], 600, side="left", like=q)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        if name == "alibi":
+            return [taken_block.alibi_attention(q, k, v), taken_block.alibi_attention(q, k, v, pads)]
+        if name == "padding":
+            outputs = [taken_block.padded_attention(q, k, v, pads, causal) for causal in (False, True)]
+            return [*outputs, taken_block.padded_loss(x, places[None] % 32 * ~pads, pads)]
+        if name == "forget":
+            log_gates = taken_block.ForgetGate(32, 4).to(dtype)(x)
+            far = -random(2, 4, 600).abs()
+            return [log_gates, taken_block.forget_attention(q, k, v, far)]
+        if name == "cope":
+            layer = taken_block.CoPE(8, 30).to(dtype)
+            torch.nn.init.normal_(layer.weight)
+            return [layer(q, k, v)]
+        if name == "ring":
+            return list(taken_block.ring_step(None, q, k, v, places, places))
+        if name == "t5_bias":
+            return [taken_block.T5Bias(4).to(dtype)(600)]
+        if name == "image_table":
+            return [taken_block.resize_image_table(x[0], (20, 30), (24, 24), 0)]
+        if name == "grid":
+            return [taken_block.axial_rope(q, taken_block.grid_places(20, 30), "half")]
+        if name == "times":
+            return [taken_block.time_codes(places / 30, 32, 0.5, 60.0, dtype)]
+        layer = taken_block.LearnedTable(600, 32) if name == "learned_table" else None
+        return [(layer or taken_block.SinusoidalEncoding(32, dropout=0.0))(x)]
+
+
+UNDER_AUTOCAST = [
+    "sinusoidal", "learned_table", "image_table", "alibi", "t5_bias", "padding", "grid", "times", "ring", "forget",
+    "cope",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", UNDER_AUTOCAST)
+def test_autocast_changes_nothing(name: str, dtype: torch.dtype) -> None:
+    """Not a bit; and where a block turns it off, leaving it on is seen."""
+    right = block(name)
+    with torch.no_grad():
+        wanted = attended(name, right, dtype)
+        with torch.autocast("cpu", torch.bfloat16):
+            found = attended(name, right, dtype)
+        assert all(torch.equal(a, b) and a.dtype == b.dtype for a, b in zip(found, wanted, strict=True))
+        if "enabled=False" in right.code and dtype == torch.float32:
+            wrong = block(name, "enabled=False", "enabled=torch.is_autocast_enabled('cpu')")
+            with torch.autocast("cpu", torch.bfloat16):
+                rounded = attended(name, wrong, dtype)
+            assert all((a - b).abs().max() > 1e-4 for a, b in zip(rounded[:2], wanted, strict=False))
 
 
 def test_posenc_is_refused() -> None:

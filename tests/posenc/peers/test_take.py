@@ -100,6 +100,44 @@ def test_alibi_is_that_of_bloom(dtype: torch.dtype) -> None:
 
 
 @DTYPES
+def test_alibi_with_pads_and_a_cache_is_that_of_bloom(dtype: torch.dtype) -> None:
+    """Pads on the left, and the last two queries alone: only what stands at real tokens counts."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        config = transformers.BloomConfig(hidden_size=48, n_head=6)
+        layer = modeling("bloom").BloomAttention(config, layer_idx=0).eval().to(dtype)
+    x = random(2, 30, 48).to(dtype)
+    pads = torch.arange(30) < torch.tensor([[0], [11]])
+    bias = modeling("bloom").build_alibi_tensor((~pads).long(), 6, dtype)
+    hidden = torch.ones(30, 30).triu(1).bool() | pads[:, None, None]
+    least = torch.finfo(dtype).min
+    theirs, _ = layer(
+        x, torch.zeros_like(x), bias, torch.zeros(2, 1, 30, 30, dtype=dtype).masked_fill(hidden, least)
+    )
+    q, k, v = layer._reshape(layer.query_key_value(x))
+    ours = block("alibi").alibi_attention(q, k, v, pads)
+    last = block("alibi").alibi_attention(q[:, :, 28:], k, v, pads)
+    close(layer.dense(ours.transpose(1, 2).flatten(-2))[~pads], theirs[~pads])
+    close(layer.dense(last.transpose(1, 2).flatten(-2)), theirs[:, 28:])
+
+
+def test_padding_leaks_into_gpt2_as_positions_alone() -> None:
+    """With its mask, wrapped as the block says; without, what pads hold gets in, too."""
+    sizes = {"n_embd": 32, "n_layer": 2, "n_head": 2, "vocab_size": 50, "n_positions": 64}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net = transformers.GPT2Model(transformers.GPT2Config(**sizes)).eval()
+    check = block("padding_check").check_padding
+    ids = [torch.tensor([3, 4, 5, 6]), torch.tensor([9, 8])]
+    with torch.no_grad():
+        report = check(lambda ids, pads: net(input_ids=ids, attention_mask=(~pads).long())[0], ids)
+        bare = check(lambda ids, pads: net(input_ids=ids)[0], ids)
+    assert max(report["right"]) < 1e-4
+    assert report["left"][0] > 0.01 > 1e-4 > report["left"][1]
+    assert min(bare["left"]) > 0.01
+
+
+@DTYPES
 @pytest.mark.parametrize("bidirectional", [True, False])
 def test_bias_is_that_of_t5(bidirectional: bool, dtype: torch.dtype) -> None:
     config = transformers.T5Config(d_model=24, d_kv=8, num_heads=3)
