@@ -110,6 +110,16 @@ def autocast_is_on(array: Array) -> bool:
     return bool(torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind))
 
 
+def attention_dtype(array: Array) -> DType:
+    """The dtype that attention of torch computes with this array in: its own, but where torch.autocast is on."""
+    torch = sys.modules.get("torch")
+    if (
+        torch is None or not autocast_is_on(array) or array.dtype == torch.float64
+    ):  # which autocast leaves alone
+        return array.dtype
+    return torch.get_autocast_dtype(array.device.type)
+
+
 def no_autocast(array: Array) -> AbstractContextManager[Any]:
     """What keeps the products within it in the dtype of their arrays, when torch.autocast is on."""
     torch = sys.modules.get("torch")

@@ -11,7 +11,7 @@ from array_api_compat import torch as xp
 from torch import Tensor, nn
 
 from posenc._arrays import Array, wide_dtype
-from posenc._checks import as_numbers, check_base, integer
+from posenc._checks import as_numbers, as_places, check_base, integer
 from posenc.grids import Order, check_order, coordinate_encoding, grid_coordinates, grid_encoding
 from posenc.nn._inputs import add, check_embeddings, check_offset
 from posenc.nn._table import FixedTable, check_has_numbers, trainable_with
@@ -207,7 +207,7 @@ class GridRotary(RotaryEmbedding):
     def _codes(self, q: Tensor, k: Tensor, offset: int, positions: Tensor | None) -> Tensor:
         omega = self.frequencies.to(q.device)
         if positions is not None:
-            t = as_numbers("coordinates", positions)[1]
+            t = as_places("coordinates", positions)[1]
             t = t[:, None] if t.ndim == 3 else t
             return codes(t @ omega, wide_dtype(xp, q), self.layout, self.scale, xp)
         if q.dtype != torch.float64:

@@ -11,7 +11,7 @@ from array_api_compat import torch as xp
 from torch import Tensor
 
 from posenc._arrays import Array, wide_dtype
-from posenc._checks import check_even_dim, check_finite, integer, number
+from posenc._checks import check_even_dim, check_finite, check_neighbours, integer, number
 from posenc.nn._inputs import check_floating, check_offset, check_reach
 from posenc.nn._table import FixedTable, check_has_numbers, trainable_with
 from posenc.rotary._turn import check_frequencies, codes, turn_complex, turn_real
@@ -181,6 +181,7 @@ def _check_positions(positions: Tensor, q: Tensor, k: Tensor, offset: int) -> Te
     dtype = positions.dtype
     if dtype in (torch.float32, torch.float64):
         check_finite("positions", positions, xp)
+        check_neighbours("positions", positions, positions.double(), xp)
     elif dtype.is_floating_point or dtype.is_complex or dtype == torch.bool:
         raise TypeError(f"positions must be integers, float32 or float64, got {dtype}")
     seq = q.shape[-2]

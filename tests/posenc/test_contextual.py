@@ -126,6 +126,20 @@ def test_the_columns_of_alibi_make_it(n: int, d: int, seed: int, center: float) 
     np.testing.assert_allclose(ours, expected, atol=1e-11)
 
 
+@pytest.mark.parametrize("n", [300, 2000])
+def test_columns_of_gates_survive_autocast(n: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = torch.randn(3, 1, 4, n, 16, generator=generator)
+    log_gates = -torch.rand(1, 4, n, generator=generator)
+    attention = torch.nn.functional.scaled_dot_product_attention
+    with torch.autocast("cpu", torch.bfloat16):
+        wide = add_alibi_columns(q, k, 1.0, forget_positions(log_gates))
+        output = attention(*wide, v, is_causal=True, scale=0.25)
+    bias = forget_bias(log_gates, dtype=torch.float64)
+    exact = attention(q.double(), k.double(), v.double(), attn_mask=bias)
+    assert (output - exact).abs().max() < 3e-2  # 0.09 and 0.47 with one column
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_columns_in_a_fused_kernel_and_gradients_of_the_gates(dtype: torch.dtype) -> None:
     q, k, v = torch.from_numpy(inputs(50, 8)).to(dtype)

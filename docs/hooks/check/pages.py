@@ -55,6 +55,8 @@ _NUMBER = r"(?<![A-Za-z\d.])\d+(?:\.\d+)?(?![A-Za-z\d])"  # not those in float32
     ),
     ("en", "a sine -->", "a sine -->\n<!-- live: shift-rotation, k=3 -->", 26, "stands on one line"),
     ("en", "a sine -->", "a sine -->\n\nText.\n\n<!-- live: shift-rotation -->", 29, "directly follows"),
+    ("en", "a sine -->", "a sine -->\n\nText.\n\n<!-- holds: level(solid) -->", 29, "directly follows"),
+    ("en", "a sine -->", "a sine -->\n<!-- holds level(solid) -->", 26, "stands on one line"),
 )
 def census(page: Page, language: str = "") -> list[Fault]:
     """Fences, comments and formulas that are not what they seem: above all, Python that would not be run."""
@@ -334,6 +336,7 @@ def same_headings(english: Page, chinese: Page) -> list[Fault]:
     ("zh", "和 3\n", "total 3\n", 22, "sum 3"),
     ("zh", "<!-- figure: 一条正弦 -->", "", 13, "only one of the two languages has a figure"),
     ("zh", "正弦 -->\n", "正弦 -->\n<!-- live: shift-rotation k=3 -->\n", 25, "has no live figure here"),
+    ("zh", "-->\n\n```console", "-->\n<!-- holds: low(solid) == 1 -->\n\n```console", 25, "claims otherwise"),
     ("zh", "-->\n\n```console", "-->\n<!-- description: 说明 -->\n\n```console", 25, "describes"),
     ("zh", "pip install posenc", "pip install posenc[plot]", 28, "pip install posenc"),
     ("zh", "```console\n", "```text\n", 27, "fence number 3"),
@@ -392,6 +395,8 @@ def _same_figure(english: Part, chinese: Part) -> list[Fault]:
     if ours and theirs and (ours.live, ours.values) != (theirs.live, theirs.values):
         there = f"{ours.live} {dict(ours.values)}" if ours.live else "no live figure"
         return [Fault(theirs.line, f"the English page has {there} here")]
+    if ours and theirs and ours.holds != theirs.holds:
+        return [Fault(theirs.line, f"the English page claims otherwise here: {ours.holds or 'nothing'}")]
     if ours and theirs and bool(ours.description) != bool(theirs.description):
         return [Fault(theirs.line, "only one of the two languages describes this figure")]
     return []

@@ -26,11 +26,10 @@ import torch
 
 from posenc.experiments.extrapolation import (
     LENGTHS,
-    SCHEMES,
     TASKS,
     train_extrapolation,
+    use_weights,
 )
-from posenc.experiments.extrapolation.model import Model
 from posenc.extrapolation import attention_entropy
 
 plt.rcParams["figure.constrained_layout.use"] = True
@@ -98,9 +97,7 @@ show(run.model)
 # %%
 def changed(name):
     """The trained model with the positions of another scheme."""
-    model = Model(SCHEMES[name], TASKS["back"].vocabulary, TASKS["back"].answers)
-    model.take_over(run.model)
-    return model.eval()
+    return use_weights(run, name)
 
 
 @torch.no_grad()

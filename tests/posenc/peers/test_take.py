@@ -51,7 +51,7 @@ def llama() -> Any:
 def test_attention_is_that_of_llama_with_its_cache(dtype: torch.dtype) -> None:
     theirs, config = llama()
     theirs = theirs.to(dtype)
-    ours = block("rope_attention").CausalAttention(64, 4, 2, base=5e5).to(dtype)
+    ours = block("rope_attention").CausalAttention(64, 4, 2, layout="half", base=5e5).to(dtype)
     ours.load_state_dict(theirs.state_dict())
     x = random(2, 20, 64).to(dtype)
     code = modeling("llama").LlamaRotaryEmbedding(config)(x, torch.arange(20)[None])
@@ -65,7 +65,7 @@ def test_attention_is_that_of_llama_with_its_cache(dtype: torch.dtype) -> None:
         step, _ = theirs(
             x[:, t : t + 1], position_embeddings=here, attention_mask=None, past_key_values=cache
         )
-        mine, kept = ours(x[:, t : t + 1], kept)
+        mine, kept = ours(x[:, t : t + 1], cache=kept)
         close(mine, step)
     assert kept is not None
     close(kept[0], cache.layers[0].keys)
@@ -78,11 +78,11 @@ def test_both_layouts(dtype: torch.dtype) -> None:
     config = transformers.LlamaConfig(hidden_size=64, num_attention_heads=4)
     cos, sin = modeling("llama").LlamaRotaryEmbedding(config)(q.float(), torch.arange(7, 57)[None])
     theirs, _ = modeling("llama").apply_rotary_pos_emb(q, q, cos, sin)
-    close(rope(q, offset=7, half=True), theirs.to(dtype))
+    close(rope(q, "half", offset=7), theirs.to(dtype))
     angles = torch.arange(7, 57)[:, None] * 10000.0 ** (-torch.arange(0, 16, 2) / 16)
     code = torch.polar(torch.ones_like(angles), angles)[None]
     theirs, _ = modeling("llama4").apply_rotary_emb(q.transpose(1, 2), q.transpose(1, 2), code)
-    close(rope(q, offset=7), theirs.transpose(1, 2))
+    close(rope(q, "interleaved", offset=7), theirs.transpose(1, 2))
 
 
 @DTYPES
@@ -170,6 +170,7 @@ SCALED: list[dict[str, Any]] = [
     {"rope_type": "yarn", "factor": 4.0},
     {"rope_type": "yarn", "factor": 4.0, "attention_factor": 1.3, "beta_fast": 16.0, "truncate": False},
     {"rope_type": "yarn", "factor": 40.0, "mscale": 1.0, "mscale_all_dim": 0.7},
+    {"rope_type": "linear", "factor": 8.0},
 ]
 
 
@@ -185,8 +186,7 @@ def test_config_reaches_the_layer_as_in_llama(
     sizes = {"hidden_size": 128, "num_attention_heads": 4, "max_position_embeddings": 1024}
     theta = {"rope_theta": 5e5}
     config = sizes | ({"rope_parameters": scaling | theta} if newer else theta | {"rope_scaling": scaling})
-    ours = block("from_config")
-    omega, scale = ours.frequencies(config)
+    rope = block("from_config").Rope(config, "half", handled=["mscale_all_dim"])
     q = random(1, 2, 1000, 32).to(dtype)
     theirs = modeling("llama").LlamaRotaryEmbedding(
         transformers.LlamaConfig(**sizes, rope_parameters=scaling | theta)
@@ -194,8 +194,8 @@ def test_config_reaches_the_layer_as_in_llama(
     cos, sin = theirs(q.float(), torch.arange(1000)[None])
     wanted, _ = modeling("llama").apply_rotary_pos_emb(q.float(), q.float(), cos, sin)
     slack = {torch.float32: 2e-3, torch.bfloat16: 3e-2}[dtype]  # their angles are float32
-    torch.testing.assert_close(ours.rope(q, omega, scale).float(), wanted, rtol=slack, atol=slack)
-    assert scale == pytest.approx(theirs.attention_scaling)
+    torch.testing.assert_close(rope(q).float(), wanted, rtol=slack, atol=slack)
+    assert rope.scale == pytest.approx(theirs.attention_scaling)
 
 
 @pytest.mark.parametrize(("attribute", "value"), [("rope_theta", 1e4), ("factor", 4.0)])
@@ -206,7 +206,7 @@ def test_another_config_is_another_layer(attribute: str, value: float) -> None:
     scaling = SCALED[1] | {"original_max_position_embeddings": 256, "rope_theta": 5e5}
     q = random(1, 2, 1000, 32)
     right, wrong = (
-        ours.rope(q, *ours.frequencies(sizes | {"rope_parameters": scaling | other}))
+        ours.Rope(sizes | {"rope_parameters": scaling | other}, "half")(q)
         for other in ({}, {attribute: value})
     )
     assert (right - wrong).abs().max() > 0.5
