@@ -264,7 +264,7 @@ def _alibi(scale: Callable[[Sizes], float] = lambda sizes: 1.0) -> Maker:
 def _wider(q: Tensor, k: Tensor, slopes: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
     """Queries and keys with the columns that ALiBi with these slopes takes at these places, and no padding."""
     width = q.shape[-1] + column_count(q.dtype, xp)
-    return widen(q, k, slopes * math.sqrt(q.shape[-1]), places, width, xp)
+    return widen(q, k, slopes * math.sqrt(q.shape[-1]), places, width, xp, q.dtype)
 
 
 def _fire(sizes: Sizes) -> Hooks:
