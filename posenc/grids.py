@@ -349,10 +349,9 @@ def interpolate_grid(
 
 def _mixed(blocks: Array, old_rows: np.ndarray, weights: np.ndarray, xp: Namespace) -> Array:
     """Rows Σ_k weights[j, k] · blocks[:, old_rows[j, k], :]."""
-    n, length = blocks.shape[1], len(weights)
-    if n * length <= 2**20:  # a product with a small matrix is faster than taps
-        mix = np.zeros((length, n))
-        np.add.at(mix, (np.arange(length)[:, None], old_rows), weights)
+    n = blocks.shape[1]
+    if old_rows.size * n <= 2**20:  # a product with a small matrix is faster than taps
+        mix = ((old_rows[..., None] == np.arange(n)) * weights[..., None]).sum(axis=1)
         return xp.astype(to_device_of(mix, blocks, xp), blocks.dtype) @ blocks
     result = None
     for tap, weight in zip(old_rows.T, weights.T, strict=True):
