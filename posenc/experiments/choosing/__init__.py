@@ -16,6 +16,7 @@ from posenc.experiments.choosing.measure import (
     compare_schemes,
     held_lengths,
     measure_scheme,
+    trained_longer,
 )
 from posenc.experiments.choosing.schemes import CANDIDATES, Candidate, Hooks, Sizes
 from posenc.experiments.choosing.table import scheme_table
@@ -33,4 +34,5 @@ __all__ = [
     "held_lengths",
     "measure_scheme",
     "scheme_table",
+    "trained_longer",
 ]

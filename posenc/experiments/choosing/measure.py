@@ -23,7 +23,16 @@ from posenc.experiments.extrapolation import Results, extrapolation_results
 from posenc.experiments.transformer import one_thread
 from posenc.masks import causal_mask
 
-__all__ = ["FAR", "LONG", "TASKS", "Answers", "compare_schemes", "held_lengths", "measure_scheme"]
+__all__ = [
+    "FAR",
+    "LONG",
+    "TASKS",
+    "Answers",
+    "compare_schemes",
+    "held_lengths",
+    "measure_scheme",
+    "trained_longer",
+]
 
 _T = TypeVar("_T")
 Entrance = Literal["code", "turn", "score", "mask"]
@@ -65,6 +74,8 @@ class Answers:
     """Number of positions at which it gives finite numbers in float32, stretched likewise; `FAR`: no end."""
     held: tuple[int, ...] | None
     """For each of `TASKS` the longest text at which small models did it, 0 if not even at the trained length."""
+    longer: tuple[bool, ...] | None
+    """For each of them, whether it took more steps of training than the others had."""
     tuned: tuple[int, ...] | None
     """The same after a short training at the longest length."""
     cached: bool
@@ -91,25 +102,39 @@ def compare_schemes(
     >>> rotary.shift, rotary.norm, rotary.parameters, rotary.fused
     (True, True, 0, True)
     """
-    held = held_lengths(extrapolation_results()) if held is None else held
+    longer: Mapping[str, tuple[bool, ...]] = {}
+    if held is None:
+        results = extrapolation_results()
+        held, longer = held_lengths(results), trained_longer(results)
     return [
-        measure_scheme(scheme, held=held) for scheme in (CANDIDATES if schemes is None else schemes).values()
+        measure_scheme(scheme, held, longer)
+        for scheme in (CANDIDATES if schemes is None else schemes).values()
     ]
 
 
-def measure_scheme(scheme: Candidate, held: Mapping[str, tuple[int, ...]] | None = None) -> Answers:
+def measure_scheme(
+    scheme: Candidate,
+    held: Mapping[str, tuple[int, ...]] | None = None,
+    longer: Mapping[str, tuple[bool, ...]] | None = None,
+) -> Answers:
     """The answers of one scheme.
 
     Args:
         scheme: one of `CANDIDATES`, or another.
         held: as of `held_lengths`; nothing is known if None.
+        longer: as of `trained_longer`; nothing is known if None.
 
     >>> measure_scheme(CANDIDATES["learned"]).defined
     2048
     """
-    held = {} if held is None else held
+    held, longer = held or {}, longer or {}
     name = scheme.result or scheme.name
-    return replace(_measured(scheme), held=held.get(name), tuned=held.get(f"{name}_tuned"))
+    return replace(
+        _measured(scheme),
+        held=held.get(name),
+        longer=longer.get(name),
+        tuned=held.get(f"{name}_tuned"),
+    )
 
 
 @lru_cache(maxsize=2 * len(CANDIDATES))
@@ -137,6 +162,7 @@ def _measured(scheme: Candidate) -> Answers:
             cost=cost if counted else None,
             defined=None if graph else _defined(scheme, real),
             held=None,
+            longer=None,
             tuned=None,
             cached=_decodes(scheme, hooks),
             pairs=_needs(scheme, shift=shift),
@@ -177,6 +203,8 @@ TASKS = ("back", "copy", "sort")
 def held_lengths(results: Results, least: float = 0.9) -> dict[str, tuple[int, ...]]:
     """The longest text, of those asked, up to which small models did each of `TASKS`.
 
+    What had not learned its task in the steps that all had counts with those that it got beyond (`trained_longer`).
+
     Args:
         results: of the chapter `extrapolation`.
         least: accuracy, that of the middle seed, that counts as done. One seed of five that fails, as some do
@@ -186,15 +214,31 @@ def held_lengths(results: Results, least: float = 0.9) -> dict[str, tuple[int, .
         By the name of the scheme, a length for each task; 0 for what is not done at the trained length. Those
         that were not put to all tasks at all lengths are left out.
     """
-    tried = {(run["scheme"], run["task"]) for run in results.data["runs"]}
     found = {}
-    for scheme in results.schemes:
-        if not tried >= {(scheme, task) for task in TASKS}:
-            continue
-        done = [np.median(results.scores(scheme, task), axis=0) >= least for task in TASKS]
+    for scheme, steps in _tried(results).items():
+        scores = [results.scores(scheme, task, steps=last) for task, last in zip(TASKS, steps, strict=True)]
+        done = [np.median(each, axis=0) >= least for each in scores]
         if all(row.shape == (len(results.lengths),) for row in done):
             found[scheme] = tuple((0, *results.lengths)[int(row.cumprod().sum())] for row in done)
     return found
+
+
+def trained_longer(results: Results) -> dict[str, tuple[bool, ...]]:
+    """By the name of the scheme, for each of `TASKS` whether it had not learned it in the steps that all had."""
+    return {
+        scheme: tuple(last != results.steps for last in steps) for scheme, steps in _tried(results).items()
+    }
+
+
+def _tried(results: Results) -> dict[str, list[int]]:
+    """The schemes that were put to all of `TASKS`, and for each task the steps of the longest training."""
+    pairs = {(run["scheme"], run["task"]) for run in results.data["runs"]}
+    longer = results.longer()
+    return {
+        scheme: [max(longer.get((scheme, task), (results.steps,))) for task in TASKS]
+        for scheme in results.schemes
+        if pairs >= {(scheme, task) for task in TASKS}
+    }
 
 
 # --- One layer of attention, with a scheme in it

@@ -67,7 +67,7 @@ def _held(found: Answers, which: int) -> str:
     if found.held is None:
         return _NONE
     tuned = "" if found.tuned is None else f" → {found.tuned[which]}"
-    return f"{found.held[which]}{tuned}"
+    return f"{found.held[which]}{'*' if found.longer and found.longer[which] else ''}{tuned}"
 
 
 def _ratio(ratio: float) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from posenc.experiments.choosing import (
     scheme_table,
     schemes,
     table,
+    trained_longer,
 )
 from posenc.experiments.extrapolation import Results
 
@@ -344,15 +346,23 @@ def test_every_scheme_of_the_package_is_there() -> None:
 def results(back: list[list[float]], copy: list[list[float]], sort: list[list[float]]) -> Results:
     """Of one scheme at three lengths: scores seed by seed; tuned, it does everything."""
     scores = {"back": back, "copy": copy, "sort": sort}
-    runs = [{"scheme": "rotary", "task": task, "scores": row} for task, row in scores.items()]
-    runs += [{"scheme": "rotary_tuned", "task": task, "scores": [[1.0] * 3] * 2} for task in scores]
-    return Results({"lengths": [32, 64, 128], "runs": runs})
+    runs = [run("rotary", task, row) for task, row in scores.items()]
+    runs += [run("rotary_tuned", task, [[1.0] * 3] * 2) for task in scores]
+    return of([32, 64, 128], runs)
+
+
+def run(scheme: str, task: str, scores: list[list[float]], steps: int = 10) -> dict[str, Any]:
+    return {"scheme": scheme, "task": task, "size": "usual", "steps": steps, "scores": scores}
+
+
+def of(lengths: list[int], runs: list[dict[str, Any]]) -> Results:
+    return Results({"lengths": lengths, "settings": {"steps": 10}, "runs": runs})
 
 
 def test_what_held_is_counted_from_the_trained_length_on() -> None:
     found = held_lengths(
         results(
-            back=[[1.0, 0.95, 0.2], [1.0, 0.91, 0.4]],  # the mean of the seeds, to 64
+            back=[[1.0, 0.95, 0.2], [1.0, 0.91, 0.4], [0.2, 0.2, 0.2]],  # the middle one of the seeds, to 64
             copy=[[1.0, 0.7, 1.0], [1.0, 0.99, 1.0]],  # a gap ends it
             sort=[[0.5, 0.9, 1.0], [0.6, 0.9, 1.0]],  # never learned
         )
@@ -362,6 +372,17 @@ def test_what_held_is_counted_from_the_trained_length_on() -> None:
     assert (row.held, row.tuned) == ((64, 32, 0), (128, 128, 128))
     assert " | 64 → 128 | 32 → 128 | 0 → 128 | " in scheme_table([row])
     assert changed(row, "rotary") == {"held", "tuned"}
+
+
+def test_what_was_trained_longer_counts_and_is_marked() -> None:
+    runs = [run("alibi", task, [[0.5, 0.5]]) for task in ("back", "copy", "sort")]
+    runs += [run("alibi", "back", [[1.0, 0.5]], 40), run("alibi", "copy", [[0.6, 0.5]], 40)]
+    runs += [run("alibi", "copy", [[1.0, 1.0]], 160)]
+    results = of([32, 64], runs)
+    assert held_lengths(results) == {"alibi": (32, 64, 0)}
+    assert trained_longer(results) == {"alibi": (True, True, False)}
+    row = measure_scheme(CANDIDATES["alibi"], held_lengths(results), trained_longer(results))
+    assert " | 32* | 64* | 0 | " in scheme_table([row])
 
 
 def test_the_table_has_the_results_of_the_book() -> None:
@@ -374,11 +395,10 @@ def test_the_table_has_the_results_of_the_book() -> None:
 
 
 def test_what_was_not_asked_everything_is_left_out() -> None:
-    done = {"scores": [[1.0, 1.0]] * 2}
-    runs = [{"scheme": "rotary", "task": task, **done} for task in ("back", "copy", "sort")]
-    part = [{"scheme": "none", "task": "back", **done}]
-    short = [{"scheme": "bound", "task": task, "scores": [[1.0]]} for task in ("back", "copy", "sort")]
-    found = held_lengths(Results({"lengths": [32, 64], "runs": [*runs, *part, *short]}))
+    runs = [run("rotary", task, [[1.0, 1.0]] * 2) for task in ("back", "copy", "sort")]
+    runs += [run("none", "back", [[1.0, 1.0]] * 2)]
+    runs += [run("bound", task, [[1.0]]) for task in ("back", "copy", "sort")]
+    found = held_lengths(of([32, 64], runs))
     assert found == {"rotary": (64, 64, 64)}
 
 
