@@ -42,7 +42,7 @@ plt.rcParams["axes.prop_cycle"] = plt.cycler(
 # %% [markdown]
 # ## Train it {#train}
 #
-# It gets texts of 32 tokens, until all of its answers are right. **Predict** how many are right near the end of texts of 32, 40, 64, 128
+# It gets 600 steps with texts of 32 tokens. **Predict** how many are right near the end of texts of 32, 40, 64, 128
 # and 256 tokens. A guess is right one time in 16.
 
 # %%
@@ -52,7 +52,7 @@ for n, right in zip(LENGTHS, run.scores):
     print(f"{n:3} tokens: {right:4.0%} right")
 
 # %% [markdown]
-# It has learned the task, as far as 32 tokens can tell. At 40 it hardly fails, at 256 it is little better than a guess.
+# It has learned the task, as far as 32 tokens can tell. At 40 it does not fail yet, at 256 it is little better than a guess.
 #
 # **Try it.** Another seed: `seed=1`. How far it holds is a matter of luck, too.
 #
@@ -87,7 +87,7 @@ show(run.model)
 
 # %% [markdown]
 # Figure: Mean weights of the four heads of the second layer by distance, for a query at 28 and one at 250.
-# Description: Two panels. Above, t = 28: all four curves are at 1 at distance 3 and at 0 elsewhere. Below, t = 250: one curve has a low peak at distance 3; the highest peaks stand far beyond 32, at 122, 179 and 242.
+# Description: Two panels. Above, t = 28: all four curves are at 1 at distance 3 and at 0 elsewhere. Below, t = 250: the highest peaks stand far beyond 32, at 122, 179 and 242.
 #
 # Nothing went wrong near the query. Far keys took the weight, and not any far ones. Multiply $122 - 3$ by the two fastest frequencies, 1 and
 # 0.316: that is 18.9 and 6.0 turns. These pairs stand almost as they do three back, and the slow ones, which could tell the two apart,
@@ -119,7 +119,7 @@ for how in ["linear", "ntk", "dynamic", "yarn", "logn", "window", "dropped"]:
 
 # %% [markdown]
 # The window mends it entirely, since the answer is near: no angle is new behind a window of 32 keys. YaRN brings no new angle either and keeps the fast pairs
-# as they were; it pays a little within 32. Linear scaling brings none, too, but now each step turns only an eighth as far: what it learned to call three
+# as they were; this model is right with it at both ends, others pay a little within 32. Linear scaling brings none, too, but now each step turns only an eighth as far: what it learned to call three
 # back stands 24 back. NTK still has new angles. And log-n keeps attention from spreading, which is not what broke this model.
 #
 # **Try it.** `show(changed("rotary_yarn"))`.
