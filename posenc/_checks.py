@@ -223,15 +223,19 @@ def check_neighbours(name: str, given: Any, places: Array, xp: Namespace) -> Non
     """The check of `as_places`, for values as they were given, and in float64."""
     if not is_concrete(places):
         return
-    dtype = given.dtype if is_array(given) else xp.float64
-    if not xp.isdtype(dtype, "real floating"):
+    values = given if is_array(given) else np.asarray(given)
+    if not xp.isdtype(values.dtype, "real floating"):
         # Small integers cannot be that far out, and a GPU need not be waited for.
-        if xp.iinfo(dtype).bits < 64 or not _is_on_cpu(given):
-            return
-        dtype = xp.float64
-    most = 2 / float(xp.finfo(dtype).eps)
-    wide = dtype == xp.float64
-    named, cure = ("float64", "count from a later start") if wide else (dtype, "use integers or float64")
+        if xp.iinfo(values.dtype).bits == 64 and _is_on_cpu(values):
+            most = 2**53
+            wanted = "within ±2^53, beyond which float64 tells no neighbours apart (count from a later start)"
+            check_values(name, values, lambda t: (t <= most) & (t >= -most), wanted, xp)
+        return
+    most = 2 / float(xp.finfo(values.dtype).eps)
+    narrow = values.dtype != xp.float64
+    named, cure = (
+        (values.dtype, "use integers or float64") if narrow else ("float64", "count from a later start")
+    )
     wanted = (
         f"below 2^{math.log2(most):g} in size, for {named} tells no neighbours apart from there on ({cure})"
     )

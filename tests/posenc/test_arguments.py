@@ -158,14 +158,23 @@ def test_positions_that_no_number_tells_apart_are_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "positions", [[2**53, 1], np.array([-(2**60)]), np.array([2.0**53]), torch.tensor([2**60])]
+    "positions",
+    [[2**53 + 1, 1], np.array([-(2**60)]), np.array([2**63], np.uint64), torch.tensor([-(2**63)])],
 )
 def test_integers_beyond_float64_are_refused(positions: Any) -> None:
     """Such as nanoseconds since 1970."""
     with pytest.raises(
-        ValueError, match=r"positions must be below 2\^53 in size, for float64 tells no.*later start"
+        ValueError, match=r"positions must be within ±2\^53, beyond which float64 .* later start"
     ):
         posenc.sinusoidal_encoding(positions, 4)
+    posenc.sinusoidal_encoding([2**53, -(2**53)], 4)
+
+
+def test_float64_beyond_its_integers_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"positions must be below 2\^53 in size, for float64 tells no.*later start"
+    ):
+        posenc.sinusoidal_encoding(np.array([2.0**53]), 4)
 
 
 def test_positions_of_cope_are_not_rounded_before() -> None:
