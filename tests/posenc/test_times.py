@@ -127,7 +127,7 @@ def test_counts_that_would_go_round_are_refused(dtype: str, sign: int) -> None:
 
 @pytest.mark.parametrize("unit", ["W", "D", "h", "m", "s", "25s"])
 def test_long_durations_keep_their_size(unit: str) -> None:
-    count, second = np.array([2**55, -(2**55)]), np.timedelta64(1, "s") / np.timedelta64(1, unit[-1])
+    count, second = np.array([2**55, -(2**55)]), np.timedelta64(1, "s") / np.timedelta64(1, unit[-1])  # type: ignore[call-overload]
     factor = int(unit[:-1] or 1) / second
     np.testing.assert_allclose(to_seconds(count.astype(f"m8[{unit}]")), count * factor, rtol=1e-12)
 

@@ -76,7 +76,7 @@ class Panel:
 
 def _named(name: str, shown: list[Panel]) -> Any:
     """What a claim calls by a name: a curve or a map that only one panel has, a panel, a function."""
-    names = {f"p{k}": panel for k, panel in enumerate(shown, 1)} | {"panels": shown}
+    names: dict[str, Any] = {f"p{k}": panel for k, panel in enumerate(shown, 1)} | {"panels": shown}
     names["curves"] = [curve for panel in shown for curve in panel.curves]
     if name in FUNCTIONS or name in names:
         return (FUNCTIONS | names)[name]

@@ -108,6 +108,7 @@ def panels(figure: Figure) -> list[dict[str, Any]]:
             for line in ax.get_lines()
             if line.get_transform() == ax.transData  # an axhline is a ruler and no curve
         ]
+        bars: Any  # Matplotlib's types know nothing of what lies in a container
         for bars in ax.containers:
             boxes = [patch.get_bbox() for patch in bars.patches]
             upright = bars.orientation == "vertical"
@@ -118,7 +119,7 @@ def panels(figure: Figure) -> list[dict[str, Any]]:
             if type(patch).__name__ == "StepPatch":
                 heights, edges, _ = patch.get_data()  # type: ignore[attr-defined]
                 curves.append((["outline"], (edges[1:] + edges[:-1]) / 2, heights))
-        maps = [np.ma.asarray(image.get_array(), float).filled(np.nan) for image in ax.images]
+        maps: list[Any] = [np.ma.asarray(image.get_array(), float).filled(np.nan) for image in ax.images]
         found.append(
             {
                 "heights": list(map(float, ax.get_ylim())),

@@ -62,7 +62,7 @@ def test_the_mark_of_a_base_is_at_its_first_negative_sum() -> None:
 
 
 def test_mean_cosines_go_as_far_down_and_up_as_they_do_at_all_distances() -> None:
-    (line,) = [line for line in plot.cosine_sums([1e4], 128, 65536).lines if len(line.get_xdata()) > 2]
+    (line,) = [line for line in plot.cosine_sums([1e4], 128, 65536).lines if np.size(line.get_xdata()) > 2]
     omega = sinusoidal_frequencies(128)
     everywhere = np.cos(np.arange(1.0, 65537)[:, None] * omega).mean(axis=1)
     distances, means = points(line).T
