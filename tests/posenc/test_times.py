@@ -321,7 +321,7 @@ MORE: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: to_seconds([1.5]), TypeError, r"times must be datetime64 or timedelta64 .* a number has no unit"),
     (lambda: to_seconds([np.datetime64("NaT")]), TypeError, "times must be datetime64"),
     (lambda: to_seconds(["2026-01-01", "NaT"]), ValueError, "times must not be missing, got NaT"),
-    (lambda: to_seconds(["2026-01-01"], since="NaT"), ValueError, "since must be a date, got NaT"),
+    (lambda: to_seconds(["2026-01-01"], since=np.datetime64("NaT", "s")), ValueError, "since must be a date, got NaT"),
     (lambda: to_seconds(np.zeros(1, "M8[ps]")), TypeError, r"times must be in weeks, .*got datetime64\[ps\]"),
     (lambda: to_seconds(np.array([1], dtype="timedelta64[M]")), TypeError, "times must be in weeks, days"),
     (lambda: to_seconds(np.array([1], dtype="timedelta64[s]"), since="2026"), TypeError, "since must be left out"),
