@@ -118,7 +118,7 @@ for how in ["linear", "ntk", "dynamic", "yarn", "logn", "window", "dropped"]:
     print(f"{how:8} within 32: {near:4.0%}, from 224 on: {far:4.0%}")
 
 # %% [markdown]
-# The window mends it entirely, since the answer is near: no angle is new behind a window of 32 keys. YaRN brings no new angle either and keeps the fast pairs
+# The window mends it entirely, since the answer is near: no angle is new within a window of 32 keys. YaRN brings no new angle either and keeps the fast pairs
 # as they were; this model is right with it at both ends, others pay a little within 32. Linear scaling brings none, too, but now each step turns only an eighth as far: what it learned to call three
 # back stands 24 back. NTK still has new angles. And log-n keeps attention from spreading, which is not what broke this model.
 #
@@ -145,6 +145,6 @@ with torch.no_grad():
 #
 # - A model can be perfect within the trained length and almost guess far beyond it.
 # - What breaks it can be seen: far keys at angles never met take the weight.
-# - What mends it follows from what broke it: hide the far keys, or bring their angles back. More sharpness alone does not.
+# - What mends it follows from what broke it: hide the far keys, or bring their angles back. Sharper attention alone does not mend it.
 #
 # Back to the [chapter](../extrapolation.md).
