@@ -73,7 +73,7 @@ def step(block: SimpleNamespace, t: Any, u: Any, dtype: torch.dtype = torch.floa
     return block.ring_step(None, q, k, v, torch.tensor(t), torch.tensor(u))
 
 
-def ring(block: SimpleNamespace, sizes: list[int]) -> Any:
+def ring(block: SimpleNamespace, sizes: list[int], *, trained: bool = False) -> Any:
     """Rank 0 of two; the other has the same keys at the same positions."""
     sent: list[torch.Tensor] = []
 
@@ -94,7 +94,7 @@ def ring(block: SimpleNamespace, sizes: list[int]) -> Any:
         "batch_isend_irecv": lambda moves: [],
     }
     with mock.patch.multiple(dist, **fakes):
-        return block.ring_attention(*random(3, 2, 6, 8), torch.arange(6))
+        return block.ring_attention(*random(3, 2, 6, 8).requires_grad_(trained), torch.arange(6))
 
 
 def leak(block: SimpleNamespace, *, noisy: float = 0.0, **options: int) -> Any:
@@ -214,6 +214,7 @@ CASES = [
     Case("ring", "integers", lambda b: step(b, range(6), range(6), torch.int64), "int64"),
     Case("ring", "shards of two lengths", lambda b: ring(b, [6, 5]), r"equally long.*5"),
     Case("ring", "counted anew in each shard", lambda b: ring(b, [6, 6]), "share positions"),
+    Case("ring", "gradients", lambda b: ring(b, [6, 6], trained=True), "no gradient flows"),
     Case("forget", "a batch of 1", lambda b: forget(b, keys=1), r"fit.*\(2, .*\(1, "),
     Case("forget", "3 of 4 heads", lambda b: forget(b, few=3), "fit.*2, 3, 6", silent=False),
     Case("forget", "more queries than keys", lambda b: forget(b, n_q=8), "8 queries .* 6 keys"),

@@ -261,3 +261,11 @@ def at(start: int, step: int = 1, **more: Any) -> Callable[..., torch.Tensor]:
 )  # fmt: skip
 def test_probe_proves(turn: Callable[..., torch.Tensor], said: str) -> None:
     assert said in block("layout_probe").probe(turn)
+
+
+@pytest.mark.parametrize("base", [1e4, 1e8, 1e11])
+def test_slow_pairs_are_not_taken_for_columns_left_alone(base: float) -> None:
+    """Falcon-H1 has a base of 1e11: the slowest pairs hardly turn within the positions that are probed."""
+    turn = block("rope").rope
+    said = block("layout_probe").probe(lambda x: turn(x.float(), "half", offset=1, base=base))
+    assert said == "pairs half, counter-clockwise, 16 of 16 columns, first position 1, output in order"

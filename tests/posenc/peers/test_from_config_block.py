@@ -143,7 +143,8 @@ HUB: dict[str, tuple[dict[str, Any], str, list[str], str | None]] = {
 
 # More of transformers' own types, each at the defaults of its class; those that begin with ! have an error.
 _TYPES = """
-apertus arcee aria_text bamba bitnet cohere cwm! dbrx! deepseek_v2 deepseek_v3 diffllama doge dots1 ernie4_5
+apertus arcee aria_text bamba bitnet blt_global_transformer blt_local_decoder blt_local_encoder blt_patcher
+cohere cwm! dbrx! deepseek_v2 deepseek_v3 diffllama doge dots1 ernie4_5
 ernie4_5_moe exaone4! falcon falcon_h1 gemma gemma2! gemma3_text! gemma3n_text! gemma4_text! glm glm4 glm_moe_dsa
 gpt_neox gpt_oss! granite granitemoe helium hunyuan_v1_dense jetmoe! llama llama4_text! longcat_flash minicpm3
 minimax! minimax_m2 minimax_m3_vl_text! ministral3! mistral mistral4! mixtral modernbert! nanochat! nemotron olmo2
@@ -151,7 +152,8 @@ olmo3! openai_privacy_filter persimmon phi phi3 pixtral! qwen2 qwen2_moe qwen2_v
 qwen3_next! qwen3_vl_text! seed_oss smollm3! stablelm starcoder2 youtu zamba2! zaya!
 """
 # What transformers turns with neighbouring columns in pairs (seen on its functions).
-_ADJACENT = """cohere cohere2 deepseek_v2 deepseek_v3 ernie4_5 ernie4_5_moe glm glm4 glm_moe_dsa helium llama4_text
+_ADJACENT = """blt_global_transformer blt_local_decoder blt_local_encoder blt_patcher
+cohere cohere2 deepseek_v2 deepseek_v3 ernie4_5 ernie4_5_moe glm glm4 glm_moe_dsa helium llama4_text
 longcat_flash mistral4 openai_privacy_filter youtu"""
 TYPES, ADJACENT = _TYPES.split(), _ADJACENT.split()
 
