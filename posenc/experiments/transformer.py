@@ -142,6 +142,7 @@ class Single(nn.Module):
 
 
 def feed_forward(dim: int) -> nn.Module:
+    """A pre-norm network of one hidden layer, twice as wide, (..., dim) to the same."""
     return nn.Sequential(nn.LayerNorm(dim), nn.Linear(dim, 2 * dim), nn.ReLU(), nn.Linear(2 * dim, dim))
 
 
