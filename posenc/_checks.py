@@ -227,9 +227,8 @@ def check_neighbours(name: str, given: Any, places: Array, xp: Namespace) -> Non
     if not xp.isdtype(values.dtype, "real floating"):
         # Small integers cannot be that far out, and a GPU need not be waited for.
         if xp.iinfo(values.dtype).bits == 64 and _is_on_cpu(values):
-            most = 2**53
             wanted = "within ±2^53, beyond which float64 tells no neighbours apart (count from a later start)"
-            check_values(name, values, lambda t: (t <= most) & (t >= -most), wanted, xp)
+            check_values(name, values, lambda t: (t <= 2**53) & (t >= -(2**53)), wanted, xp)
         return
     most = 2 / float(xp.finfo(values.dtype).eps)
     narrow = values.dtype != xp.float64

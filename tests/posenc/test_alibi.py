@@ -282,7 +282,9 @@ def test_columns_survive_autocast(dtype: torch.dtype, low: torch.dtype) -> None:
     assert wide_q.dtype == wide_k.dtype == dtype
     assert wide_q.shape[-1] == 16 + (1 if dtype == torch.float64 else 6)
     bias = alibi_bias(alibi_slopes(4), torch.arange(n))[None]
-    exact = torch.nn.functional.scaled_dot_product_attention(*(x.double() for x in (q, k, v)), attn_mask=bias)
+    exact = torch.nn.functional.scaled_dot_product_attention(
+        q.double(), k.double(), v.double(), attn_mask=bias
+    )
     assert (output - exact).abs().max() < (1e-12 if dtype == torch.float64 else 2e-2)
 
 

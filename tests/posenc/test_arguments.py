@@ -130,7 +130,7 @@ OF_POSITIONS: dict[str, Callable[[torch.Tensor], Any]] = {
     "add_alibi_columns": lambda t: posenc.alibi.add_alibi_columns(torch.ones(3, 4), torch.ones(3, 4), 0.5, t),
     "kerple_bias": lambda t: posenc.kerple_bias(torch.ones(2), torch.ones(2), t),
     "fire_distance": fire_distance,
-    "ring_step": lambda t: ring_step(None, *[torch.ones(3, 4)] * 3, t, t),
+    "ring_step": lambda t: ring_step(None, torch.ones(3, 4), torch.ones(3, 4), torch.ones(3, 4), t, t),
     "SinusoidalEncoding": lambda t: LAYERS["sinusoidal"][0](LAYERS["sinusoidal"][1], positions=t),
     "GridEncoding": lambda t: LAYERS["grid"][0](LAYERS["grid"][1], coordinates=t[:, None]),
     "RotaryEmbedding": lambda t: LAYERS["rotary"][0](*[LAYERS["rotary"][1]] * 2, positions=t),
