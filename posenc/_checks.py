@@ -20,6 +20,7 @@ from posenc._arrays import (
     is_tensor,
     is_traced,
     namespace,
+    same_shape,
     to_device_of,
 )
 
@@ -266,7 +267,7 @@ def positions_of(positions: Any, x: Array, xp: Namespace) -> Array:
     # One axis is seq and nothing else: a lone position must not spread over all rows.
     fits = (
         not rows
-        or shape == rows[-1:]
+        or same_shape(shape, rows[-1:])
         or (len(shape) == len(rows) > 1 and all(a in (1, b) for a, b in zip(shape, rows, strict=True)))
     )
     if not fits:
