@@ -84,6 +84,14 @@ def torch_namespace(dtype: DType) -> Namespace | None:
     return None
 
 
+def same_shape(first: Any, second: Any) -> bool:
+    """Whether two shapes are one; those of other lengths are not compared axis by axis.
+
+    torch.export would note that batch and seq must differ, where (batch, seq) is compared with (seq,).
+    """
+    return len(first) == len(second) and tuple(first) == tuple(second)
+
+
 def is_traced() -> bool:
     """Whether torch makes a graph of what runs now."""
     torch = sys.modules.get("torch")

@@ -20,6 +20,7 @@ from posenc._arrays import (
     is_tensor,
     is_traced,
     namespace,
+    same_shape,
     to_device_of,
 )
 
@@ -227,9 +228,8 @@ def check_neighbours(name: str, given: Any, places: Array, xp: Namespace) -> Non
     if not xp.isdtype(values.dtype, "real floating"):
         # Small integers cannot be that far out, and a GPU need not be waited for.
         if xp.iinfo(values.dtype).bits == 64 and _is_on_cpu(values):
-            largest = 2**53
             wanted = "within ±2^53, beyond which float64 tells no neighbours apart (count from a later start)"
-            check_values(name, values, lambda t: (t <= largest) & (t >= -largest), wanted, xp)
+            check_values(name, values, lambda t: (t <= 2**53) & (t >= -(2**53)), wanted, xp)
         return
     most = 2 / float(xp.finfo(values.dtype).eps)
     narrow = values.dtype != xp.float64
@@ -267,7 +267,7 @@ def positions_of(positions: Any, x: Array, xp: Namespace) -> Array:
     # One axis is seq and nothing else: a lone position must not spread over all rows.
     fits = (
         not rows
-        or shape == rows[-1:]
+        or same_shape(shape, rows[-1:])
         or (len(shape) == len(rows) > 1 and all(a in (1, b) for a, b in zip(shape, rows, strict=True)))
     )
     if not fits:

@@ -253,9 +253,13 @@ def make_bias(
 
 
 def widen(
-    query: Array, key: Array, m: Array, u: Array, width: int, xp: Namespace, dtype: DType
+    query: Array, key: Array, m: Array, u: Array, width: int, xp: Namespace, dtype: DType | None = None
 ) -> tuple[Array, Array]:
-    """`add_alibi_columns` for slopes over scale and positions from the centre, both in float64, split in `dtype`."""
+    """`add_alibi_columns` for slopes over scale and positions from the centre, both in float64.
+
+    They are split in `dtype`, that of query if None.
+    """
+    dtype = query.dtype if dtype is None else dtype
     pieces = _pieces(dtype, xp)
     slopes, places = (
         [xp.astype(piece, query.dtype) for piece in _split(x, dtype, pieces, xp)] for x in (m, u)

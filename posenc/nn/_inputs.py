@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from posenc._arrays import same_shape
 from posenc._checks import integer
 
 
@@ -48,7 +49,7 @@ def check_positions(positions: Tensor, x: Tensor, offset: int = 0, name: str = "
     if not isinstance(positions, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(positions).__name__}")
     # Not `in`: torch.compile cannot look for lengths that it leaves open.
-    if positions.shape != x.shape[-2:-1] and positions.shape != x.shape[:-1]:
+    if not same_shape(positions.shape, x.shape[-2:-1]) and not same_shape(positions.shape, x.shape[:-1]):
         raise ValueError(
             f"{name} must have shape {tuple(x.shape[-2:-1])} or {tuple(x.shape[:-1])}, "
             f"got {tuple(positions.shape)}"

@@ -193,7 +193,7 @@ class AlibiAttention(_Slopes):
         needed = max(query.shape[-1] + column_count(query.dtype, xp), value.shape[-1])
         width = -(-needed // 8) * 8
         u = (places - places.shape[0] // 2).double()
-        wide_query, wide_key = widen(query, key, slopes, u, width, xp, query.dtype)
+        wide_query, wide_key = widen(query, key, slopes, u, width, xp)
         return wide_query, wide_key, functional.pad(value, (0, width - value.shape[-1]))
 
     def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:

@@ -10,7 +10,7 @@ import torch
 from array_api_compat import torch as xp
 from torch import Tensor, nn
 
-from posenc._arrays import Array, wide_dtype
+from posenc._arrays import Array, same_shape, wide_dtype
 from posenc._checks import as_numbers, as_places, check_base, integer
 from posenc.grids import Order, check_order, coordinate_encoding, grid_coordinates, grid_encoding
 from posenc.nn._inputs import add, check_embeddings, check_offset
@@ -243,6 +243,6 @@ def _check_coordinates(
     if not isinstance(coordinates, Tensor):
         raise TypeError(f"coordinates must be a tensor, got {type(coordinates).__name__}")
     one, many = (x.shape[-2], axes), (x.shape[0], x.shape[-2], axes)
-    if coordinates.shape != one and not (batched and coordinates.shape == many):
+    if not same_shape(coordinates.shape, one) and not (batched and same_shape(coordinates.shape, many)):
         also = f" or {many}" if batched else ""
         raise ValueError(f"coordinates must have shape {one}{also}, got {tuple(coordinates.shape)}")

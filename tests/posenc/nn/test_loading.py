@@ -284,6 +284,35 @@ def test_export_leaves_the_length_open(name: str) -> None:
         torch.testing.assert_close(exported(x), model(x))
 
 
+class AtPositions(nn.Module):
+    """A layer, or a function, at positions of each sentence."""
+
+    def __init__(self, turn: Callable[..., Any]) -> None:
+        super().__init__()
+        self.turn = turn
+
+    def forward(self, x: Tensor, positions: Tensor) -> Any:
+        return self.turn(x, positions)
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
+@pytest.mark.parametrize("name", ["RotaryEmbedding", "apply_rotary", "SinusoidalEncoding"])
+def test_export_of_positions_for_each_row_leaves_the_length_open(name: str) -> None:
+    """Any length, that of the batch among them, which is fixed to 2."""
+    rotary, sinusoidal = RotaryEmbedding(8), SinusoidalEncoding(8, dropout=0.0)
+    turn: Callable[..., Any] = {
+        "RotaryEmbedding": lambda x, t: rotary(x, x, positions=t),
+        "apply_rotary": lambda x, t: posenc.apply_rotary(x, t[:, None]),
+        "SinusoidalEncoding": lambda x, t: sinusoidal(x[:, 0], positions=t),
+    }[name]
+    model, length = AtPositions(turn), torch.export.Dim("length", max=4096)
+    example = torch.randn(2, 2, 9, 8), torch.arange(18).reshape(2, 9)
+    exported = torch.export.export(model, example, dynamic_shapes=({2: length}, {1: length})).module()
+    for n in (2, 7):
+        given = torch.randn(2, 2, n, 8), torch.arange(2 * n).reshape(2, n)
+        torch.testing.assert_close(exported(*given), model(*given))
+
+
 @pytest.mark.parametrize("name", [*BIASES, *OTHERS])
 @pytest.mark.parametrize("example", [1, 5])
 def test_a_trace_is_right_for_any_length(name: str, example: int) -> None:

@@ -212,7 +212,7 @@ def rope_index(parts: list[int | tuple[int, int, int]]) -> torch.Tensor:
 
 @pytest.mark.parametrize("part", [(1, 3, 5), (1, 5, 3), (3, 3, 2), (2, 1, 4)])
 def test_mrope_counts_on_as_qwen2_vl(part: tuple[int, int, int]) -> None:
-    parts: list[Any] = [2, part, 3, (1, 2, 2), 1]
+    parts: list[int | tuple[int, int, int]] = [2, part, 3, (1, 2, 2), 1]
     close(mrope_coordinates(parts), rope_index(parts), 0)
 
 
