@@ -84,6 +84,14 @@ def torch_namespace(dtype: DType) -> Namespace | None:
     return None
 
 
+def same_shape(first: Any, second: Any) -> bool:
+    """Whether two shapes are one; those of other lengths are not compared axis by axis.
+
+    torch.export would note that batch and seq must differ, where (batch, seq) is compared with (seq,).
+    """
+    return len(first) == len(second) and tuple(first) == tuple(second)
+
+
 def is_traced() -> bool:
     """Whether torch makes a graph of what runs now."""
     torch = sys.modules.get("torch")
@@ -108,6 +116,16 @@ def autocast_is_on(array: Array) -> bool:
         return False
     kind = array.device.type
     return bool(torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind))
+
+
+def attention_dtype(array: Array) -> DType:
+    """The dtype that attention of torch computes with this array in: its own, but where torch.autocast is on."""
+    torch = sys.modules.get("torch")
+    if (
+        torch is None or not autocast_is_on(array) or array.dtype == torch.float64
+    ):  # which autocast leaves alone
+        return array.dtype
+    return torch.get_autocast_dtype(array.device.type)
 
 
 def no_autocast(array: Array) -> AbstractContextManager[Any]:

@@ -11,7 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from posenc._arrays import Array, DType, Namespace, is_array, is_concrete, is_traced, namespace, to_device_of
+from posenc._arrays import (
+    Array,
+    DType,
+    Namespace,
+    is_array,
+    is_concrete,
+    is_tensor,
+    is_traced,
+    namespace,
+    same_shape,
+    to_device_of,
+)
 
 # --- Numbers
 
@@ -30,6 +41,16 @@ def integer(name: str, value: Any, *, minimum: int) -> int:
     return result
 
 
+def length(name: str, value: Any) -> int:
+    """`value` as an int of at least 0, and not one of which torch.jit.trace would keep that of its example."""
+    if is_tensor(value) and is_traced():
+        raise TypeError(
+            f"{name} must be an int, got a length that torch.jit.trace follows, and would keep as that of its "
+            "example: pass int(...) if that is meant, or use torch.export"
+        )
+    return integer(name, value, minimum=0)
+
+
 def number(name: str, value: Any, *, above: float | None = None, at_least: float | None = None) -> float:
     """`value`, a real number of any kind, as a finite float: above `above`, and `at_least` so large."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
@@ -44,6 +65,13 @@ def number(name: str, value: Any, *, above: float | None = None, at_least: float
         bound += f" and at least {at_least:g}" if at_least is not None else ""
         raise ValueError(f"{name} must be finite{bound}, got {value!r}")
     return result
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """`value`, if it is True or False: "no" is true for Python, and 0 may have been meant for something else."""
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, got {value!r} of type {type(value).__name__}")
+    return value
 
 
 def check_even_dim(dim: Any, name: str = "dim") -> int:
@@ -135,7 +163,7 @@ def as_positions(positions: Any, name: str = "positions") -> tuple[Namespace, Ar
         )
     if not listed:
         check_has_axis(name, positions)
-    return as_numbers(name, positions)
+    return as_places(name, positions)
 
 
 def check_has_axis(name: str, positions: Array) -> None:
@@ -161,10 +189,7 @@ def as_numbers(name: str, values: Any) -> tuple[Namespace, Array]:
     xp = namespace(**{name: values})
     if xp is np and is_traced():  # torch.compile knows NumPy's arrays, but not their dtypes
         return xp, values.astype(np.float64)
-    dtype = values.dtype
-    real = xp.isdtype(dtype, "real floating")
-    if not (real or xp.isdtype(dtype, "integral")) or (real and xp.finfo(dtype).bits not in (32, 64)):
-        raise TypeError(f"{name} must be integers, float32 or float64, got dtype {dtype}")
+    real = check_wide(name, xp, values.dtype)
     result = xp.astype(values, xp.float64)
     if result.dtype != xp.float64:
         raise TypeError(
@@ -174,6 +199,51 @@ def as_numbers(name: str, values: Any) -> tuple[Namespace, Array]:
     if real:
         check_finite(name, result, xp)
     return xp, result
+
+
+def check_wide(name: str, xp: Namespace, dtype: DType) -> bool:
+    """Whether a dtype is float32 or float64, or else integral; TypeError for any other."""
+    real = bool(xp.isdtype(dtype, "real floating"))
+    if not (real or xp.isdtype(dtype, "integral")) or (real and xp.finfo(dtype).bits not in (32, 64)):
+        raise TypeError(f"{name} must be integers, float32 or float64, got dtype {dtype}")
+    return real
+
+
+def as_places(name: str, values: Any) -> tuple[Namespace, Array]:
+    """`as_numbers` of places that are counted in steps of 1, such as positions and coordinates.
+
+    ValueError where their dtype cannot tell neighbours apart: from 2^24 on in float32, from 2^53 on in float64,
+    in which integers are computed with, too.
+    """
+    xp, places = as_numbers(name, values)
+    check_neighbours(name, values, places, xp)
+    return xp, places
+
+
+def check_neighbours(name: str, given: Any, places: Array, xp: Namespace) -> None:
+    """The check of `as_places`, for values as they were given, and in float64."""
+    if not is_concrete(places):
+        return
+    values = given if is_array(given) else np.asarray(given)
+    if not xp.isdtype(values.dtype, "real floating"):
+        # Small integers cannot be that far out, and a GPU need not be waited for.
+        if xp.iinfo(values.dtype).bits == 64 and _is_on_cpu(values):
+            wanted = "within ±2^53, beyond which float64 tells no neighbours apart (count from a later start)"
+            check_values(name, values, lambda t: (t <= 2**53) & (t >= -(2**53)), wanted, xp)
+        return
+    most = 2 / float(xp.finfo(values.dtype).eps)
+    narrow = values.dtype != xp.float64
+    named, cure = (
+        (values.dtype, "use integers or float64") if narrow else ("float64", "count from a later start")
+    )
+    wanted = (
+        f"below 2^{math.log2(most):g} in size, for {named} tells no neighbours apart from there on ({cure})"
+    )
+    check_values(name, places, lambda t: xp.abs(t) < most, wanted, xp)
+
+
+def _is_on_cpu(array: Array) -> bool:
+    return not is_tensor(array) or array.device.type == "cpu"
 
 
 def of_library(name: str, array: Array, x: Array, xp: Namespace) -> Array:
@@ -197,7 +267,7 @@ def positions_of(positions: Any, x: Array, xp: Namespace) -> Array:
     # One axis is seq and nothing else: a lone position must not spread over all rows.
     fits = (
         not rows
-        or shape == rows[-1:]
+        or same_shape(shape, rows[-1:])
         or (len(shape) == len(rows) > 1 and all(a in (1, b) for a, b in zip(shape, rows, strict=True)))
     )
     if not fits:

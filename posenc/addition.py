@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from posenc._arrays import Array, ArrayT, Namespace, namespace, wide_dtype
-from posenc._checks import floating
+from posenc._checks import check_flag, floating
 
 __all__ = ["add_positions", "concat_positions"]
 
@@ -37,8 +37,7 @@ def add_positions(x: ArrayT, pe: Array, *, scale: bool = False) -> ArrayT:
     Source: Vaswani et al. (2017), sections 3.4 (the factor) and 3.5 (the sum).
     """
     xp = _check(x, pe)
-    if not isinstance(scale, bool):
-        raise TypeError(f"scale must be True or False, got {scale!r}")
+    check_flag("scale", scale)
     if tuple(pe.shape) not in (tuple(x.shape), tuple(x.shape[-2:])):
         raise ValueError(
             f"pe must have shape {_either(x.shape, x.shape[-1])} to be added to x, got {tuple(pe.shape)}"

@@ -14,9 +14,20 @@ from typing import overload
 
 import numpy as np
 
-from posenc._arrays import Array, ArrayT, DType, Namespace, is_array, namespace, to_device_of
+from posenc._arrays import (
+    Array,
+    ArrayT,
+    DType,
+    Namespace,
+    attention_dtype,
+    is_array,
+    namespace,
+    no_autocast,
+    to_device_of,
+)
 from posenc._checks import (
     check_finite,
+    check_flag,
     check_float_dtype,
     check_values,
     floating,
@@ -114,6 +125,7 @@ def alibi_bias(
     Source: Press et al. (2022), section 3.
     """
     xp, m = check_slopes(slopes, query_positions, key_positions)
+    check_flag("causal", causal)
     dtype = m.dtype if dtype is None else check_float_dtype(dtype, xp)
     return make_bias(m, query_positions, key_positions, causal, dtype, xp)
 
@@ -137,7 +149,9 @@ def add_alibi_columns(
     mask too: the columns make nearer keys score higher only among those not later than the query.
 
     float32 and float64 take one column. float16 and bfloat16 take six: there slopes and positions are cut
-    into three pieces each, since bfloat16 cannot tell 256 from 257.
+    into three pieces each, since bfloat16 cannot tell 256 from 257. Under torch.autocast float32 takes six as
+    well, because torch's attention rounds its input to bfloat16 or float16 there: make the columns under the
+    same autocast as the attention.
 
     Scores hold numbers up to m · |u − c|, and are as exact as the kernel adds up such numbers: in float32
     attention to about m · |u − c| · 1e−7.
@@ -157,7 +171,8 @@ def add_alibi_columns(
             None.
 
     Returns:
-        query and key, of the same dtypes, wider by 1 or 6 columns, or of the given width.
+        query and key, of the same dtypes also under torch.autocast, wider by 1 or 6 columns, or of the given
+        width.
 
     Raises:
         ValueError: a number that the dtype cannot hold, such as a position beyond c ± 65504 in float16.
@@ -177,7 +192,7 @@ def add_alibi_columns(
     such a shift of m · u.
     """
     xp = _check_pair(query, key)
-    dim, dtype = query.shape[-1], query.dtype
+    dim = query.shape[-1]
     scale = 1 / math.sqrt(dim) if scale is None else number("scale", scale, above=0)
     center = number("center", center)
     _, m = check_slopes(slopes, query)
@@ -188,11 +203,19 @@ def add_alibi_columns(
         )
     u = positions_of(key.shape[-2] if positions is None else positions, key, xp) - center
     m = xp.astype(m, xp.float64) / scale
-    check_range("slopes / scale", m, dtype, xp)
-    check_range("positions - center", u, dtype, xp)
-    count = column_count(dtype, xp)
+    lowest = _lowest(query, xp)
+    for dtype in (query.dtype, attention_dtype(query)):
+        check_range("slopes / scale", m, dtype, xp)
+        check_range("positions - center", u, dtype, xp)
+    count = column_count(lowest, xp)
     width = dim + count if width is None else integer("width", width, minimum=dim + count)
-    return widen(query, key, m, u, width, xp)
+    with no_autocast(query):  # which cannot join bfloat16 where it is float16
+        return widen(query, key, m, u, width, xp, lowest)
+
+
+def _lowest(query: Array, xp: Namespace) -> DType:
+    """The dtype with the fewest bits that columns of a query pass through: its own, or that of torch.autocast."""
+    return max(query.dtype, attention_dtype(query), key=lambda dtype: float(xp.finfo(dtype).eps))
 
 
 def _check_pair(query: Array, key: Array) -> Namespace:
@@ -229,10 +252,18 @@ def make_bias(
     return bias[..., 0, :, :] if m.ndim == 0 else bias
 
 
-def widen(query: Array, key: Array, m: Array, u: Array, width: int, xp: Namespace) -> tuple[Array, Array]:
-    """`add_alibi_columns` for slopes over scale and positions from the centre, both in float64."""
-    pieces = _pieces(query.dtype, xp)
-    slopes, places = (_split(x, query.dtype, pieces, xp) for x in (m, u))
+def widen(
+    query: Array, key: Array, m: Array, u: Array, width: int, xp: Namespace, dtype: DType | None = None
+) -> tuple[Array, Array]:
+    """`add_alibi_columns` for slopes over scale and positions from the centre, both in float64.
+
+    They are split in `dtype`, that of query if None.
+    """
+    dtype = query.dtype if dtype is None else dtype
+    pieces = _pieces(dtype, xp)
+    slopes, places = (
+        [xp.astype(piece, query.dtype) for piece in _split(x, dtype, pieces, xp)] for x in (m, u)
+    )
     # The product of two small pieces is below what float32 can tell.
     pairs = [(i, j) for i in range(pieces) for j in range(pieces - i)]
     return (

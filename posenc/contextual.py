@@ -26,7 +26,7 @@ from posenc._arrays import (
     no_autocast,
     wide_dtype,
 )
-from posenc._checks import check_float_dtype, check_values, floating, integer
+from posenc._checks import check_float_dtype, check_values, check_wide, floating, integer, length
 
 __all__ = ["contextual_bias", "contextual_positions", "forget_bias", "forget_positions"]
 
@@ -98,7 +98,7 @@ def forget_bias(log_gates: Array, n_query: int | None = None, *, dtype: DType | 
     xp = namespace(p)
     dtype = log_gates.dtype if dtype is None else check_float_dtype(dtype, xp)
     n_key = p.shape[-1]
-    n_query = n_key if n_query is None else integer("n_query", n_query, minimum=0)
+    n_query = n_key if n_query is None else length("n_query", n_query)
     if n_query > n_key:
         raise ValueError(f"n_query must be at most the number of tokens in log_gates, {n_key}, got {n_query}")
     return hide_later(p[..., None, :] - p[..., n_key - n_query :, None], dtype, xp)
@@ -154,7 +154,7 @@ def contextual_bias(query: ArrayT, table: ArrayT, positions: Array) -> ArrayT:
     Args:
         query: floating, shape (..., n_q, d).
         table: e_0, e_1, ..., of the dtype of query, shape (rows, d), or (..., rows, d) with axes that fit query.
-        positions: real, shape (..., n_q, n_k), from 0 to rows − 1, such as
+        positions: float32 or float64, shape (..., n_q, n_k), from 0 to rows − 1, such as
             contextual_positions(gates, max_position=rows − 1).
 
     Returns:
@@ -175,7 +175,14 @@ def contextual_bias(query: ArrayT, table: ArrayT, positions: Array) -> ArrayT:
             "query and table must have shapes (..., n_q, d) and (..., rows, d), got "
             f"{tuple(query.shape)} and {tuple(table.shape)}"
         )
-    floating(positions=positions)
+    axes = tuple(table.shape[:-2])
+    fitting = tuple(query.shape[query.ndim - table.ndim : -2]) if table.ndim <= query.ndim else ()
+    if len(axes) != len(fitting) or any(a not in (1, b) for a, b in zip(axes, fitting, strict=True)):
+        raise ValueError(
+            f"table must have shape (rows, d), or leading axes that are 1 or those of query {tuple(query.shape)}, "
+            f"got {tuple(table.shape)}"
+        )
+    check_wide("positions", floating(positions=positions), positions.dtype)
     namespace(query=query, positions=positions)
     if tuple(positions.shape[:-1]) != tuple(query.shape[:-1]):
         raise ValueError(

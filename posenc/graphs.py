@@ -22,14 +22,14 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from itertools import combinations
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from posenc._arrays import Array, is_array, is_tensor, namespace, to_device_of
-from posenc._checks import integer
+from posenc._checks import check_flag, integer
 
 __all__ = [
     "LaplacianCodes",
@@ -57,7 +57,8 @@ def anchor_distances(graph: Graph, anchors: Iterable[Any], *, weighted: bool = F
     Args:
         graph: as in `posenc.graphs`. Edges are followed in their direction, from the anchor on; pass the
             transposed array for the way back. Self-loops change nothing.
-        anchors: nodes: row numbers of an array, for a networkx graph its nodes themselves.
+        anchors: nodes in an order, that of the columns: row numbers of an array, for a networkx graph its nodes
+            themselves. No set: its order changes from run to run.
         weighted: whether a weight is a length, at least 0. If not, weights do not count.
 
     Returns:
@@ -71,6 +72,7 @@ def anchor_distances(graph: Graph, anchors: Iterable[Any], *, weighted: bool = F
     Source: You, Ying, Leskovec (2019), section 4: anchor sets, and 1 / (1 + δ).
     """
     edges = adjacency(graph)
+    check_flag("weighted", weighted)
     chosen, csgraph = _rows("anchors", anchors, graph, edges.shape[0]), _scipy("sparse.csgraph")
     if weighted:
         _check_not_negative(edges, "a length")
@@ -135,6 +137,7 @@ def laplacian_eigenvectors(
     Source: Dwivedi et al. (2020), section on Laplacian eigenvectors as positional encoding.
     """
     edges, k = adjacency(graph), integer("k", k, minimum=1)
+    check_flag("normalized", normalized)
     if sign not in ("solver", "largest"):
         raise ValueError(f'sign must be "solver" or "largest", got {sign!r}')
     _check_not_negative(edges, "the strength of an edge")
@@ -261,6 +264,7 @@ def adjacency(graph: Graph) -> Any:
         _check_real(graph.dtype.kind, graph.dtype)
         # Widened first: int8 would go round where edges are added up.
         edges = sparse.csr_array(graph if graph.dtype == bool else graph.astype(np.float64), copy=True)
+        edges.sum_duplicates()  # True and True is one edge
         edges = edges.astype(np.float64)
     elif is_array(graph):
         dense = np.asarray(_of_torch(graph) if is_tensor(graph) else graph)
@@ -310,12 +314,20 @@ def _rows(name: str, chosen: Iterable[Any], graph: Graph, n: int) -> np.ndarray:
     """Row numbers of the nodes that a caller names."""
     if isinstance(chosen, str) or not isinstance(chosen, Iterable) or getattr(chosen, "ndim", 1) != 1:
         raise TypeError(f"{name} must be a sequence of nodes, got {chosen!r} of type {type(chosen).__name__}")
+    if isinstance(chosen, set | frozenset | dict):
+        raise TypeError(
+            f"{name} must be a list of nodes, whose order is that of the result, got a {type(chosen).__name__}"
+        )
     if "bool" in (dtype := str(getattr(chosen, "dtype", ""))):
         raise TypeError(f"{name} must be row numbers, got a mask of dtype {dtype}")
     named = not is_array(graph) and hasattr(graph, "is_directed")
     row = {node: i for i, node in enumerate(graph)} if named else {}
     rows = []
     for node in chosen:
+        if named and not isinstance(node, Hashable):
+            raise TypeError(
+                f"each of {name} must be a node of graph, got {node!r} of type {type(node).__name__}"
+            )
         index = row.get(node, -1) if named else integer(f"each of {name}", node, minimum=0)
         if not 0 <= index < n:
             wanted = "be nodes of graph" if named else f"lie in 0..{n - 1}, the rows of graph"

@@ -15,6 +15,9 @@ import numpy as np
 from posenc._arrays import Array, ArrayT, DType, Namespace, no_autocast, to_device_of, torch_namespace
 from posenc._checks import (
     as_numbers,
+    as_places,
+    check_finite,
+    check_flag,
     check_float_dtype,
     floating,
     integer,
@@ -120,7 +123,7 @@ def coordinate_encoding(
     >>> bool(np.allclose(codes, grid_encoding((2, 3), 8)))
     True
     """
-    xp, t = as_numbers("coordinates", coordinates)
+    xp, t = as_places("coordinates", coordinates)
     if t.ndim < 2 or t.shape[-1] < 1:
         raise ValueError(
             f"coordinates must have shape (..., axes) with a row a position, got {tuple(t.shape)}"
@@ -216,6 +219,7 @@ def grid_coordinates(shape: Sequence[int], *, centered: bool = False) -> np.ndar
     Source: Siméoni et al., DINOv3 (2025), section 3.2. https://arxiv.org/abs/2508.10104
     """
     sizes = _sizes("shape", shape)
+    check_flag("centered", centered)
     cells = np.indices(sizes).reshape(len(sizes), -1).T
     return (2 * cells + 1) / np.array(sizes) - 1 if centered else np.ascontiguousarray(cells)
 
@@ -291,11 +295,17 @@ def interpolate_grid(
         align_corners: True keeps the corners in the corners; False takes rows for cells of equal size, as
             transformers and timm do. Not together with antialias.
         scale_offset: 0.1 gives the numbers of DINO and DINOv2, which add it before they divide to make a
-            scale factor, for fear that a rounded factor gives a row too few.
+            scale factor, for fear that a rounded factor gives a row too few. A grid that stays the same is left
+            alone, as in their code. If only one axis stays the same, the offset shifts its rows with kernel
+            "cubic", and leaves them alone with "linear" or antialias, as
+            torch.nn.functional.interpolate(scale_factor=...) does on the CPU.
 
     Returns:
         Array (class_tokens + positions of new_grid, dim) of the dtype and library and on the device of table;
         computed in float32 at least and rounded once.
+
+    Raises:
+        ValueError: a NaN or an infinity in table, which would spread over whole rows.
 
     >>> rows = np.array([[9.0], [0.0], [1.0], [2.0], [3.0]])  # a class token and a grid of 2 times 2
     >>> interpolate_grid(rows, (2, 2), (1, 3), class_tokens=1, kernel="linear", align_corners=True)[:, 0]
@@ -316,22 +326,38 @@ def interpolate_grid(
     if kernel not in ("cubic", "linear"):
         raise ValueError(f'kernel must be "cubic" or "linear", got {kernel!r}')
     for name, flag in (("antialias", antialias), ("align_corners", align_corners)):
-        if not isinstance(flag, bool):
-            raise TypeError(f"{name} must be True or False, got {flag!r}")
+        check_flag(name, flag)
     extra = number("scale_offset", scale_offset, at_least=0)
     if align_corners and (antialias or extra):
         raise ValueError("align_corners must be False with antialias or scale_offset, which are about cells")
+    check_finite("table", table, xp)
+    if old == new:
+        return xp.asarray(table, copy=True)
     dtype, dim = table.dtype, table.shape[1]
     rows = xp.astype(table[first:, :], xp.result_type(dtype, xp.float32))
     for a, (n, length) in enumerate(zip(old, new, strict=True)):
+        if n == length and (antialias or kernel == "linear"):
+            continue
         old_rows, weights = taps(n, length, align_corners, kernel, antialias=antialias, extra=extra)
-        # Small, for an axis is short: a product with it is faster than taps.
-        mix = ((old_rows[..., None] == np.arange(n)) * weights[..., None]).sum(axis=1)
-        mix = xp.astype(to_device_of(mix, table, xp), rows.dtype)
+        blocks = xp.reshape(rows, (math.prod(new[:a]), n, -1))
         with no_autocast(rows):
-            rows = mix @ xp.reshape(rows, (math.prod(new[:a]), n, -1))
+            rows = _mixed(blocks, old_rows, weights, xp)
     rows = xp.astype(xp.reshape(rows, (math.prod(new), dim)), dtype)
     result: ArrayT = xp.concat([table[:first, :], rows], axis=0)
+    return result
+
+
+def _mixed(blocks: Array, old_rows: np.ndarray, weights: np.ndarray, xp: Namespace) -> Array:
+    """Rows Σ_k weights[j, k] · blocks[:, old_rows[j, k], :]."""
+    n = blocks.shape[1]
+    if old_rows.size * n <= 2**20:  # a product with a small matrix is faster than taps
+        mix = ((old_rows[..., None] == np.arange(n)) * weights[..., None]).sum(axis=1)
+        return xp.astype(to_device_of(mix, blocks, xp), blocks.dtype) @ blocks
+    result = None
+    for tap, weight in zip(old_rows.T, weights.T, strict=True):
+        share = xp.astype(to_device_of(weight[:, None], blocks, xp), blocks.dtype)
+        part = share * xp.take(blocks, to_device_of(tap, blocks, xp), axis=1)
+        result = part if result is None else result + part
     return result
 
 

@@ -24,7 +24,7 @@ from posenc._arrays import (
     to_device_of,
     wide_dtype,
 )
-from posenc._checks import check_has_axis, floating, integer, is_length
+from posenc._checks import check_flag, check_has_axis, floating, integer, is_length
 
 __all__ = ["interpolate_table", "learned_encoding"]
 
@@ -121,8 +121,7 @@ def interpolate_table(table: ArrayT, length: int, *, align_corners: bool = True)
     """
     xp = _check_table(table)
     length = integer("length", length, minimum=1)
-    if not isinstance(align_corners, bool):
-        raise TypeError(f"align_corners must be True or False, got {align_corners!r}")
+    check_flag("align_corners", align_corners)
     return _resample(table, *taps(table.shape[0], length, align_corners), xp)
 
 

@@ -16,8 +16,8 @@ from typing import Literal
 
 import numpy as np
 
-from posenc._arrays import Array, Namespace, namespace, to_device_of
-from posenc._checks import as_positions, integer, is_length, of_library
+from posenc._arrays import Array, Namespace, is_array, is_concrete, namespace, to_device_of
+from posenc._checks import as_positions, check_flag, integer, is_length, of_library
 from posenc.alibi import alibi_bias
 from posenc.attention import attend, check_shapes
 
@@ -159,8 +159,11 @@ def ring_step(
     """
     xp = namespace(query=query, key=key, value=value)
     check_shapes(query, key, value)
-    if not isinstance(causal, bool):
-        raise TypeError(f"causal must be True or False, got {causal!r}")
+    if state is not None and not (
+        isinstance(state, tuple | list) and len(state) == 2 and all(map(is_array, state))
+    ):
+        raise TypeError(f"state must be None or what the last step gave, got {state!r:.50}")
+    check_flag("causal", causal)
     t, u = (
         _places("query_positions", query_positions, query, xp),
         _places("key_positions", key_positions, key, xp),
@@ -185,6 +188,20 @@ def ring_step(
             f"queries, got {[tuple(x.shape) for x in state]}"
         )
     return _merge(state, (output, total), xp)
+
+
+def _check_counted_once(positions: Sequence[Array]) -> None:
+    """ValueError if a position comes twice, where positions may be looked at: shards that count anew, most likely."""
+    places = [as_positions(t, "each of positions")[1] for t in positions]
+    if not all(is_concrete(t) for t in places):
+        return
+    held = np.concatenate([np.asarray(t.tolist(), dtype=np.float64).reshape(-1) for t in places])
+    found, counts = np.unique(held, return_counts=True)
+    if found.size < held.size:
+        raise ValueError(
+            "positions must be those in the whole sequence, each of them once, got "
+            f"{found[counts > 1][0]:g} in {counts.max()} places: see shard_positions"
+        )
 
 
 def _merge(a: State, b: State, xp: Namespace) -> State:
@@ -225,14 +242,15 @@ def ring_attention(
 
     Args:
         queries, keys, values: one shard for each rank, shapes as in `ring_step`.
-        positions: those of each shard, such as shard_positions(n, rank, world).
+        positions: those of each shard in the whole sequence, such as shard_positions(n, rank, world).
         causal, slopes, scale: as in `ring_step`.
 
     Returns:
         The output of each rank, in the dtype of the queries.
 
     Raises:
-        ValueError: not as many shards of each, or positions that do not fit them.
+        ValueError: no shard, not as many of each, positions that do not fit them, or, where a mask or bias reads
+            positions, one that comes twice, as when each rank counts from 0.
 
     >>> x = np.random.default_rng(0).normal(size=(8, 4))
     >>> places = [shard_positions(8, rank, 2, scheme="zigzag") for rank in range(2)]
@@ -245,10 +263,18 @@ def ring_attention(
 
     Source: Liu et al. (2023), section 3.
     """
+    given = {"queries": queries, "keys": keys, "values": values, "positions": positions}
+    for name, shards in given.items():
+        if isinstance(shards, str) or not (isinstance(shards, Sequence) or is_array(shards)):
+            raise TypeError(f"{name} must be a list with a shard for each rank, got {type(shards).__name__}")
     world = len(queries)
-    for name, shards in (("keys", keys), ("values", values), ("positions", positions)):
+    if world == 0:
+        raise ValueError("queries must hold at least one shard, got an empty list")
+    for name, shards in given.items():
         if len(shards) != world:
             raise ValueError(f"{name} must hold one shard for each of the {world} queries, got {len(shards)}")
+    if causal or slopes is not None:
+        _check_counted_once(positions)
     outputs = []
     for rank, query in enumerate(queries):
         state: State | None = None

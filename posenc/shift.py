@@ -24,7 +24,7 @@ from posenc._arrays import (
     torch_namespace,
     wide_dtype,
 )
-from posenc._checks import as_numbers, check_float_dtype, floating, integer, number
+from posenc._checks import as_places, check_float_dtype, floating, integer, number
 from posenc.sinusoidal import code_distance, sinusoidal_encoding, sinusoidal_frequencies
 
 __all__ = [
@@ -86,7 +86,7 @@ def shift_matrix(
         xp = torch_namespace(dtype) or np
         k = xp.asarray(number("offset", offset), dtype=xp.float64)
     elif isinstance(offset, list | tuple) or is_array(offset):
-        xp, k = as_numbers("offset", offset)
+        xp, k = as_places("offset", offset)
     else:
         kind = type(offset).__name__
         raise TypeError(f"offset must be a number or an array of numbers, got {offset!r} of type {kind}")

@@ -129,17 +129,23 @@ def to_seconds(times: Any, *, since: Any = None) -> np.ndarray:
     array([1.5])
     """
     given = _dates("times", times)
+    if np.datetime_data(given.dtype)[0] in ("ps", "fs", "as"):
+        raise TypeError(f"times must be in weeks, days, ..., nanoseconds, got {given.dtype}")
+    if np.isnat(given).any():
+        raise ValueError("times must not be missing, got NaT")
     if given.dtype.kind == "M":
         given = _since(given, _dates("since", "1970-01-01" if since is None else since))
     elif since is not None:
         raise TypeError(f"since must be left out for durations, got {since!r}")
-    if np.isnat(given).any():
-        raise ValueError("times must not be missing, got NaT")
     unit, count = np.datetime_data(given.dtype)
     if unit not in _UNITS:
         raise TypeError(f"times must be in weeks, days, ..., nanoseconds, got {given.dtype}")
     per_second = _UNITS[unit]
-    counts = given.astype(np.int64) * count
+    ticks = given.astype(np.int64)
+    most = max(abs(int(ticks.max())), abs(int(ticks.min()))) if ticks.size else 0
+    if most * count >= 2**63:
+        raise ValueError(f"times must be within 2^63 of their unit, {unit}, got {most} times {count} of it")
+    counts = ticks * count
     return counts / per_second if per_second >= 1 else counts * (1 / per_second)
 
 
@@ -311,12 +317,23 @@ def _since(times: np.ndarray, start: np.ndarray) -> np.ndarray:
     """What has passed since a date, as a duration. NumPy goes round where the finer unit cannot hold it."""
     if start.dtype.kind != "M" or start.ndim:
         raise TypeError(f"since must be one date, got {start!r:.50}")
+    if np.isnat(start):
+        raise ValueError("since must be a date, got NaT")
     passed = times - start
-    counted = passed / np.timedelta64(1, "s")
-    roughly = times.astype("datetime64[s]") - start.astype("datetime64[s]")
-    if (abs(counted - roughly / np.timedelta64(1, "s")) > 2).any():
+    unit, count = np.datetime_data(passed.dtype)
+    roughly = _roughly(times) - _roughly(start)
+    counted = passed.astype(np.int64) * (count / _UNITS[unit]) if unit in _UNITS else roughly
+    if (abs(counted - roughly) > 2 + 1e-9 * (abs(_roughly(times)) + abs(_roughly(start)))).any():
         raise ValueError(f"times must be within 2^63 of their unit from since = {start}, got {passed.dtype}")
     return np.asarray(passed)
+
+
+def _roughly(dates: np.ndarray) -> np.ndarray:
+    """Seconds since 1970 to about a day and 1e-9, in float64, which does not go round; months and years by NumPy."""
+    unit, count = np.datetime_data(dates.dtype)
+    if unit in _UNITS:
+        return dates.astype(np.int64) * (count / _UNITS[unit])
+    return dates.astype("datetime64[s]").astype(np.int64) * 1.0
 
 
 def _dates(name: str, values: Any) -> np.ndarray:

@@ -10,8 +10,8 @@ const make = (name, properties, ...children) => {
   return element;
 };
 const text = (row, column) => row.cells[column].textContent.trim();
-// "12,345", "< 0.01 %", and "40 → 256" by its 40
-const number = (answer) => parseFloat(answer.replace(/[,<]/g, ""));
+// "12,345", "< 0.01 %", "−98 %", and "40 → 256" by its 40
+const number = (answer) => parseFloat(answer.replace(/[,<]/g, "").replace("−", "-"));
 // numbers, then words; whatever the direction, last what has no answer
 const compare = (a, b, sign) => {
   if (a === "–" || b === "–") return (a === "–") - (b === "–");

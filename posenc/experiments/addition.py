@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from posenc._checks import check_even_dim, integer, number
-from posenc.experiments._training import one_thread, share
+from posenc.experiments._training import share
+from posenc.experiments.transformer import one_thread
 from posenc.sinusoidal import sinusoidal_encoding
 
 

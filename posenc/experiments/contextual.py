@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from posenc._checks import check_even_dim, integer
-from posenc.attention import dot_product_attention
 from posenc.contextual import forget_bias
-from posenc.experiments._training import check_layers, feed_forward, one_thread, share
+from posenc.experiments._training import check_layers, share
+from posenc.experiments.transformer import Transformer, one_thread
 from posenc.masks import causal_mask
 
 _TOKENS = (".", "?", "!", "a", "b", "c", "d", "e")  # three marks that end a sentence, five words
@@ -101,7 +102,8 @@ def train_sentence_task(
     steps, seed = integer("steps", steps, minimum=1), integer("seed", seed, minimum=0)
     with torch.random.fork_rng(devices=[]), torch.enable_grad(), one_thread():
         torch.default_generator.manual_seed(seed)
-        model = _SentenceModel(dim, layers, contextual, rotary, gate).double()
+        heads = [_SentencePositions(*copy.deepcopy((contextual, rotary, gate))) for _ in range(layers)]
+        model = Transformer(len(_TOKENS), _MARKS, dim, heads).double()
         texts = _texts(_TEXTS[0], *kinds[0])
         labels = _labels(texts, back)
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
@@ -124,7 +126,7 @@ def train_sentence_task(
                 accuracy[pair] = share(model(fresh[pair])[asked].argmax(dim=-1) == labels[asked])
             sample = fresh[kinds[0]][:1]
             model(sample)
-    positions = model.positions()
+    positions = heads[0].positions()
     return SentenceResult(
         losses=tuple(losses),
         accuracy=accuracy,
@@ -162,71 +164,30 @@ def _labels(ids: Tensor, back: int) -> Tensor:
     return torch.where(wanted > 0, in_order.gather(1, wanted), -1)
 
 
-class _SentenceModel(nn.Module):
-    """(batch, n) token ids to (batch, n, 3) logits."""
+class _SentencePositions(nn.Module):
+    """What one causal head with contextual positions does; `last` are its queries and keys of the last call."""
 
-    def __init__(
-        self,
-        dim: int,
-        layers: int,
-        contextual: nn.Module | None,
-        rotary: nn.Module | None,
-        gate: nn.Module | None,
-    ) -> None:
+    def __init__(self, contextual: Any, rotary: nn.Module | None, gate: nn.Module | None) -> None:
         super().__init__()
-        self.embedding = nn.Embedding(len(_TOKENS), dim)
-        self.blocks = nn.ModuleList(
-            _Block(dim, *copy.deepcopy((contextual, rotary, gate))) for _ in range(layers)
-        )
-        self.read = nn.Linear(dim, _MARKS)
-
-    def forward(self, ids: Tensor) -> Tensor:
-        x = self.embedding(ids)
-        for block in self.blocks:
-            x = block(x)
-        logits: Tensor = self.read(x)
-        return logits
-
-    def positions(self) -> Tensor | None:
-        """(batch, n, n): the contextual ones that the first layer had in the last call."""
-        first = self.blocks[0]
-        assert isinstance(first, _Block)
-        assert first.last is not None
-        return None if first.contextual is None else first.contextual.positions(*first.last)
-
-
-class _Block(nn.Module):
-    """A causal layer with one head; `last` are queries and keys of the last call, as contextual positions get them."""
-
-    contextual: Any
-
-    def __init__(
-        self,
-        dim: int,
-        contextual: nn.Module | None,
-        rotary: nn.Module | None,
-        gate: nn.Module | None,
-    ) -> None:
-        super().__init__()
-        self.norm = nn.LayerNorm(dim)
-        self.query, self.key, self.value = (nn.Linear(dim, dim) for _ in range(3))
-        self.feed_forward = feed_forward(dim)
         self.contextual, self.rotary, self.gate = contextual, rotary, gate
         self.last: tuple[Tensor, Tensor] | None = None
 
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.norm(x)
-        query, key, mask = self.query(y), self.key(y), torch.from_numpy(causal_mask(x.shape[1]))[None]
-        bias = None
+    def forward(
+        self, query: Tensor, key: Tensor, value: Tensor, inputs: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """(batch, 1, n, dim) queries, keys and values, and inputs (batch, n, dim)."""
         if self.rotary is not None:
-            query, key = (turned.squeeze(1) for turned in self.rotary(query.unsqueeze(1), key.unsqueeze(1)))
-        self.last = query.detach(), key.detach()
+            query, key = self.rotary(query, key)
+        self.last = query.squeeze(1).detach(), key.squeeze(1).detach()
+        mask = torch.from_numpy(causal_mask(query.shape[2]))
+        added = torch.zeros(mask.shape, dtype=query.dtype).masked_fill(mask, -math.inf)
         if self.contextual is not None:
-            bias = self.contextual(query, key)
+            added = added + self.contextual(query.squeeze(1), key.squeeze(1)).unsqueeze(1)
         if self.gate is not None:
-            forgotten = forget_bias(self.gate(y)).squeeze(1)
-            bias = forgotten if bias is None else bias + forgotten
-        mixed, _ = dot_product_attention(query, key, self.value(y), bias=bias, mask=mask)
-        x = x + mixed
-        outputs: Tensor = x + self.feed_forward(x)
-        return outputs
+            added = added + forget_bias(self.gate(inputs))
+        return query, key, value, added
+
+    def positions(self) -> Tensor | None:
+        """(batch, n, n): the contextual ones that this layer had in the last call."""
+        assert self.last is not None
+        return None if self.contextual is None else self.contextual.positions(*self.last)

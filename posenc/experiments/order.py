@@ -9,7 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from posenc._checks import check_even_dim, integer
-from posenc.experiments._training import OrderModel, check_bias, check_layers, one_thread, train
+from posenc.experiments._training import OrderModel, check_bias, check_layers, train
+from posenc.experiments.transformer import one_thread
 
 
 @dataclass(frozen=True)

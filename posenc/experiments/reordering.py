@@ -5,22 +5,14 @@ from __future__ import annotations
 import copy
 import itertools
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from posenc._checks import check_even_dim, integer
 from posenc.attention import dot_product_attention
-from posenc.experiments._training import (
-    Encoder,
-    check_bias,
-    check_layers,
-    feed_forward,
-    one_thread,
-    share,
-    train,
-)
+from posenc.experiments._training import check_bias, check_layers, share, train
+from posenc.experiments.transformer import Single, Transformer, feed_forward, one_thread
 
 # Who does it, and to whom: English has two forms for most. No third person singular, so verbs stay as they are.
 _PRONOUNS = {"我": ("I", "me"), "你": ("you", "you"), "我们": ("we", "us"), "他们": ("they", "them")}
@@ -156,9 +148,17 @@ def _kept_back(inputs: Tensor) -> Tensor:
 class _ReorderingModel(nn.Module):
     """(batch, 4) token ids to (batch, words, 4) logits; `weights` (batch, 4, 4) are those of the last call."""
 
-    def __init__(self, n_tokens: int, n_words: int, dim: int, *layers: Any) -> None:
+    def __init__(
+        self,
+        n_tokens: int,
+        n_words: int,
+        dim: int,
+        encoding: nn.Module | None,
+        rotary: nn.Module | None,
+        bias: Tensor | None,
+    ) -> None:
         super().__init__()
-        self.encoder = Encoder(n_tokens, dim, *layers)
+        self.encoder = Transformer(n_tokens, None, dim, [Single(rotary, bias)], added=encoding)
         self.norm = nn.LayerNorm(dim)
         self.slots = nn.Parameter(torch.randn(4, dim))
         self.key, self.value = nn.Linear(dim, dim), nn.Linear(dim, dim)

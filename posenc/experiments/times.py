@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from posenc._checks import check_even_dim, integer, number
-from posenc.experiments._training import OrderModel, one_thread, share
+from posenc.experiments._training import OrderModel, share
+from posenc.experiments.transformer import one_thread
 
 
 @dataclass(frozen=True)
@@ -94,10 +95,10 @@ def train_gap_task(
     with torch.random.fork_rng(devices=[]), torch.enable_grad(), one_thread():
         torch.default_generator.manual_seed(seed)
         copied = copy.deepcopy(encoding).double()
-        model = OrderModel(1, dim, None, None, None, False).double()
+        model = OrderModel(1, dim).double()
 
         def logits(seconds: Tensor) -> Tensor:
-            x = model.embedding(torch.zeros(seconds.shape, dtype=torch.int64))
+            x = model.outputs.embedding(torch.zeros(seconds.shape, dtype=torch.int64))
             return model.after_codes(copied(x, seconds / unit))
 
         groups: list[dict[str, Any]] = [

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from posenc._arrays import Array, Namespace, namespace, to_device_of
-from posenc._checks import integer
+from posenc._arrays import Array, Namespace, device_of, is_tensor, is_traced, namespace, to_device_of
+from posenc._checks import integer, length
 from posenc.masks._checks import Side, _as_counts, check_documents, check_mask, check_side
 
 __all__ = [
@@ -47,7 +47,10 @@ def causal_mask(n: int, *, like: Array | None = None) -> Array:
 
     Source: Vaswani et al. (2017), section 3.2.3.
     """
-    mask = np.triu(np.ones((integer("n", n, minimum=0),) * 2, dtype=bool), k=1)
+    if is_tensor(n) and is_tensor(like) and is_traced():  # NumPy's mask would be that of the example for all
+        u = namespace(like).arange(n, device=device_of(like))
+        return u > u[:, None]
+    mask = np.triu(np.ones((length("n", n),) * 2, dtype=bool), k=1)
     return mask if like is None else to_device_of(mask, like, namespace(like=like))
 
 

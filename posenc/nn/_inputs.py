@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from posenc._arrays import same_shape
 from posenc._checks import integer
 
 
@@ -46,7 +49,7 @@ def check_positions(positions: Tensor, x: Tensor, offset: int = 0, name: str = "
     if not isinstance(positions, Tensor):
         raise TypeError(f"{name} must be a tensor, got {type(positions).__name__}")
     # Not `in`: torch.compile cannot look for lengths that it leaves open.
-    if positions.shape != x.shape[-2:-1] and positions.shape != x.shape[:-1]:
+    if not same_shape(positions.shape, x.shape[-2:-1]) and not same_shape(positions.shape, x.shape[:-1]):
         raise ValueError(
             f"{name} must have shape {tuple(x.shape[-2:-1])} or {tuple(x.shape[:-1])}, "
             f"got {tuple(positions.shape)}"
@@ -54,12 +57,18 @@ def check_positions(positions: Tensor, x: Tensor, offset: int = 0, name: str = "
 
 
 def check_places(
-    n_query: int | None, n_key: int | None, query_positions: Tensor | None, key_positions: Tensor | None
+    n_query: int | None,
+    n_key: int | None,
+    query_positions: Tensor | None,
+    key_positions: Tensor | None,
+    like: Tensor,
 ) -> tuple[int | Tensor, int | Tensor | None]:
     """Lengths, or positions given by name, as the formulas take them: both in the place of positions.
 
-    By name, because token ids, given in their place, would be taken for positions.
+    By name, because token ids, given in their place, would be taken for positions. Lengths that torch.jit.trace
+    follows become positions on the device of `like`, so that the trace is right for any length.
     """
+    traced = torch.jit.is_tracing() and any(isinstance(n, Tensor) and n.ndim == 0 for n in (n_query, n_key))
     if n_query is not None:
         n_query = _length("n_query", n_query)
     if n_key is not None:
@@ -75,6 +84,9 @@ def check_places(
                 f"n_query must be at most n_key, for the queries are the last of the keys: got {n_query} and "
                 f"{n_key}; pass query_positions for anything else"
             )
+        if traced:
+            keys = torch.arange(n_query if n_key is None else n_key, device=like.device)
+            return keys[keys.shape[0] - n_query :], keys
         return n_query, n_key
     if n_query is not None:
         raise ValueError(f"n_query must be left out when query_positions are given, got {n_query}")
@@ -83,10 +95,10 @@ def check_places(
     return query_positions, n_key if key_positions is None else key_positions
 
 
-def _length(name: str, value: int) -> int:
+def _length(name: str, value: Any) -> Any:
     if isinstance(value, Tensor):
         if torch.jit.is_tracing() and value.ndim == 0:
-            return int(value)  # what a length is while it traces
+            return value  # what a length is while it traces
         named = name.replace("n_", "") + "_positions"
         raise TypeError(
             f"{name} must be an int, got a tensor {tuple(value.shape)}: pass positions as {named}=..."

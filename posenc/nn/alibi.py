@@ -11,8 +11,8 @@ from array_api_compat import torch as xp
 from torch import Tensor
 from torch.nn import functional
 
-from posenc._arrays import Array, autocast_is_on, is_array
-from posenc._checks import integer
+from posenc._arrays import Array, attention_dtype, is_array
+from posenc._checks import check_flag, integer
 from posenc.alibi import alibi_slopes, check_slopes, column_count, make_bias, widen
 from posenc.nn._inputs import check_floating, check_places
 from posenc.nn._table import FixedTable, check_has_numbers
@@ -77,7 +77,7 @@ class AlibiBias(_Slopes):
 
     def __init__(self, num_heads: int, *, causal: bool = True, slopes: Array | None = None) -> None:
         super().__init__(num_heads, slopes)
-        self.causal = causal
+        self.causal = check_flag("causal", causal)
 
     def forward(
         self,
@@ -101,7 +101,7 @@ class AlibiBias(_Slopes):
             dtype: of the result, which is computed in float64 and rounded once. bfloat16 will do: it is
                 inexact only where the bias is large.
         """
-        places = check_places(n_query, n_key, query_positions, key_positions)
+        places = check_places(n_query, n_key, query_positions, key_positions, self._where)
         like = next((x for x in places if isinstance(x, Tensor)), self._where)
         return make_bias(self.table.to(like.device), *places, self.causal, dtype, xp)
 
@@ -168,12 +168,13 @@ class AlibiAttention(_Slopes):
         if mask is not None:
             _check_mask(mask, (*query.shape[:-1], n_key))
         slopes, places = self.table.to(query.device), torch.arange(n_key, device=query.device)
-        if n_query == 1:
+        traced = torch.jit.is_tracing()  # which would keep whatever is decided by a length
+        if n_query == 1 and not traced:
             # Widening the whole cache for one query would cost more than the row.
             row = make_bias(slopes, places[-1:], places, True, query.dtype, xp)[None]
             options["attn_mask"] = row if mask is None else row.masked_fill(mask, -math.inf)
             return functional.scaled_dot_product_attention(query, key, value, **options)
-        if mask is None and n_query == n_key:
+        if mask is None and n_query == n_key and not traced:
             options["is_causal"] = True
         else:
             later = places > places[n_key - n_query :, None]
@@ -235,10 +236,8 @@ class AlibiAttention(_Slopes):
 
 
 def _as_autocast(x: Tensor) -> Tensor:
-    """x as autocast would hand it to attention: the columns must be made for the dtype that it runs in."""
-    if not isinstance(x, Tensor) or not x.is_floating_point() or x.dtype == torch.float64:
-        return x
-    return x.to(torch.get_autocast_dtype(x.device.type)) if autocast_is_on(x) else x
+    """x as autocast would hand it to attention: all three must be of one dtype for what is joined to them."""
+    return x.to(attention_dtype(x)) if isinstance(x, Tensor) and x.is_floating_point() else x
 
 
 def _check_mask(mask: Tensor, scores: tuple[int, ...]) -> None:

@@ -61,6 +61,11 @@ class ForgetGate(nn.Module):
             raise ValueError(f"slopes must have shape ({num_heads},), got {tuple(given.shape)}")
         self._slopes = [number("each of slopes", float(m), above=0) for m in given]
         self.linear = nn.Linear(dim, num_heads)
+        most = torch.finfo(self.linear.bias.dtype).max
+        if max(self._slopes) > most:
+            raise ValueError(
+                f"each of slopes must be at most {most:g}, the largest number of the bias, got {given!r}"
+            )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -68,7 +73,7 @@ class ForgetGate(nn.Module):
         nn.init.zeros_(self.linear.weight)
         with torch.no_grad():
             for head, m in enumerate(self._slopes):
-                self.linear.bias[head] = -math.log(math.expm1(m))  # log sigmoid of it is −m
+                self.linear.bias[head] = -m - math.log(-math.expm1(-m))  # log sigmoid of it is −m
 
     def forward(self, x: Tensor) -> Tensor:
         check_floating("x", x, "a floating tensor of embeddings")

@@ -10,8 +10,8 @@ import torch
 from array_api_compat import torch as xp
 from torch import Tensor, nn
 
-from posenc._arrays import Array, wide_dtype
-from posenc._checks import as_numbers, check_base, integer
+from posenc._arrays import Array, same_shape, wide_dtype
+from posenc._checks import as_numbers, as_places, check_base, integer
 from posenc.grids import Order, check_order, coordinate_encoding, grid_coordinates, grid_encoding
 from posenc.nn._inputs import add, check_embeddings, check_offset
 from posenc.nn._table import FixedTable, check_has_numbers, trainable_with
@@ -207,7 +207,7 @@ class GridRotary(RotaryEmbedding):
     def _codes(self, q: Tensor, k: Tensor, offset: int, positions: Tensor | None) -> Tensor:
         omega = self.frequencies.to(q.device)
         if positions is not None:
-            t = as_numbers("coordinates", positions)[1]
+            t = as_places("coordinates", positions)[1]
             t = t[:, None] if t.ndim == 3 else t
             return codes(t @ omega, wide_dtype(xp, q), self.layout, self.scale, xp)
         if q.dtype != torch.float64:
@@ -243,6 +243,6 @@ def _check_coordinates(
     if not isinstance(coordinates, Tensor):
         raise TypeError(f"coordinates must be a tensor, got {type(coordinates).__name__}")
     one, many = (x.shape[-2], axes), (x.shape[0], x.shape[-2], axes)
-    if coordinates.shape != one and not (batched and coordinates.shape == many):
+    if not same_shape(coordinates.shape, one) and not (batched and same_shape(coordinates.shape, many)):
         also = f" or {many}" if batched else ""
         raise ValueError(f"coordinates must have shape {one}{also}, got {tuple(coordinates.shape)}")

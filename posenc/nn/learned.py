@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc._checks import integer, number
+from posenc._checks import check_flag, integer, number
 from posenc.learned import Overflow, check_overflow, interpolate_table, learned_encoding
 from posenc.nn._inputs import add, check_embeddings, check_offset, check_positions, check_reach
 
@@ -72,8 +72,7 @@ class LearnedEncoding(nn.Module):
         self.dim = integer("dim", dim, minimum=1)
         self.overflow = check_overflow(overflow)
         self.std = number("std", std, at_least=0)
-        if not isinstance(resize_on_load, bool):
-            raise TypeError(f"resize_on_load must be True or False, got {resize_on_load!r}")
+        check_flag("resize_on_load", resize_on_load)
         self.resize_on_load = resize_on_load
         self.dropout = nn.Dropout(dropout)
         self.weight = nn.Parameter(torch.empty(integer("max_len", max_len, minimum=1), self.dim))

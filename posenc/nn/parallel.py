@@ -9,7 +9,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from posenc._arrays import Array
-from posenc._checks import number
+from posenc._checks import check_flag, number
 from posenc.nn._inputs import check_floating
 from posenc.parallel import State, ring_step
 
@@ -22,6 +22,9 @@ class RingAttention(nn.Module):
     forward(query, key, value, positions) = this rank's rows of attention over the whole sequence, to a few
     roundings: `posenc.ring_attention` with a process for each rank. Every process of the group must call it, with
     shards of the same shape and dtype, and backward likewise: a gradient goes round the ring the other way.
+
+    Shapes and dtypes are compared before anything goes round, so that shards that differ are a ValueError in every
+    process. Positions are not compared: a rank that counts from 0 gives a wrong output.
 
     The blocks that came by are kept for backward; released kernels compute them again instead.
 
@@ -37,6 +40,7 @@ class RingAttention(nn.Module):
 
     Raises:
         RuntimeError: torch.distributed is not initialized.
+        ValueError: shards of different shapes or dtypes.
 
     Source: Liu et al. (2023), section 3. https://arxiv.org/abs/2310.01889
     """
@@ -50,8 +54,7 @@ class RingAttention(nn.Module):
         group: dist.ProcessGroup | None = None,
     ) -> None:
         super().__init__()
-        if not isinstance(causal, bool):
-            raise TypeError(f"causal must be True or False, got {causal!r}")
+        check_flag("causal", causal)
         self.scale = None if scale is None else number("scale", scale)
         self.causal, self.slopes, self.group = causal, slopes, group
 
@@ -66,6 +69,7 @@ class RingAttention(nn.Module):
         if not isinstance(positions, Tensor):
             raise TypeError(f"positions must be a tensor, got {type(positions).__name__}")
         world = dist.get_world_size(self.group)
+        self._check_alike(query, key, value, positions)
         state: State | None = None
         key_positions = positions
         for step in range(world):
@@ -78,6 +82,21 @@ class RingAttention(nn.Module):
         assert state is not None
         output: Tensor = state[0].to(query.dtype)
         return output
+
+    def _check_alike(self, *shards: Tensor) -> None:
+        """The same error in every process, unless all hold shards alike: what went round would not fit its buffer."""
+        mine = [(tuple(x.shape), str(x.dtype)) for x in shards]
+        every: list[Any] = [None] * dist.get_world_size(self.group)
+        dist.all_gather_object(every, mine, group=self.group)
+        for rank, theirs in enumerate(every):
+            for name, first, other in zip(
+                ("query", "key", "value", "positions"), every[0], theirs, strict=True
+            ):
+                if other != first:
+                    raise ValueError(
+                        f"{name} must have one shape and dtype in all processes, got {first[0]} {first[1]} on rank 0 "
+                        f"and {other[0]} {other[1]} on rank {rank}: pad the sequence to equal shards"
+                    )
 
     def extra_repr(self) -> str:
         return f"causal={self.causal}, slopes={self.slopes}, scale={self.scale}"

@@ -10,7 +10,7 @@ from array_api_compat import torch as xp
 from torch import Tensor, nn
 
 from posenc._arrays import no_autocast
-from posenc._checks import integer, number
+from posenc._checks import check_flag, integer, number
 from posenc.nn._inputs import check_floating, check_places
 from posenc.relative import KerpleKind, relative_bias, t5_bias, t5_bucket
 from posenc.relative.kernels import FIRE_WEIGHTS, kerple, log_distance, two_layers
@@ -77,7 +77,9 @@ class RelativeBias(nn.Module):
             key_positions: positions instead of n_key, (n_k,) or (batch, n_k). If there is neither, those of
                 the queries.
         """
-        return relative_bias(self.weight, *check_places(n_query, n_key, query_positions, key_positions))
+        return relative_bias(
+            self.weight, *check_places(n_query, n_key, query_positions, key_positions, self.weight)
+        )
 
     def extra_repr(self) -> str:
         return f"num_heads={self.weight.shape[1]}, max_offset={self.weight.shape[0] // 2}"
@@ -145,7 +147,7 @@ class T5Bias(nn.Module):
         """The bias. Args: as in `RelativeBias.forward`."""
         return t5_bias(
             self.weight,
-            *check_places(n_query, n_key, query_positions, key_positions),
+            *check_places(n_query, n_key, query_positions, key_positions, self.weight),
             num_buckets=self.weight.shape[0],
             max_distance=self.max_distance,
             bidirectional=self.bidirectional,
@@ -226,7 +228,7 @@ class KerpleBias(nn.Module):
     ) -> Tensor:
         """The bias. Args: as in `RelativeBias.forward`, but positions may be real."""
         dtype = self.raw_r1.dtype
-        places = check_places(n_query, n_key, query_positions, key_positions)
+        places = check_places(n_query, n_key, query_positions, key_positions, self.raw_r1)
         return kerple(self.r1, self.r2, self.kind, dtype, *places, xp)
 
     def extra_repr(self) -> str:
@@ -300,7 +302,7 @@ class FireBias(nn.Module):
         Args: as in `RelativeBias.forward`, but positions may be real, and the row of a decoding step is that
         of the full bias to a few roundings: the order of sums depends on the shape.
         """
-        places = check_places(n_query, n_key, query_positions, key_positions)
+        places = check_places(n_query, n_key, query_positions, key_positions, self.log_c)
         x = log_distance(self.c, self.threshold, *places, xp)
         given = (self.hidden.weight[:, 0], self.hidden.bias, self.head.weight, self.head.bias)
         weights = dict(zip(FIRE_WEIGHTS, given, strict=True))
@@ -341,8 +343,7 @@ class ShawAttention(nn.Module):
 
     def __init__(self, dim: int, max_offset: int, *, values: bool = True, std: float = 0.02) -> None:
         super().__init__()
-        if not isinstance(values, bool):
-            raise TypeError(f"values must be True or False, got {values!r}")
+        check_flag("values", values)
         dim = integer("dim", dim, minimum=1)
         self.std = number("std", std, at_least=0)
         rows = 2 * integer("max_offset", max_offset, minimum=0) + 1
@@ -375,6 +376,9 @@ class ShawAttention(nn.Module):
         """
         for name, x in (("query", query), ("key", key), ("value", value)):
             check_floating(name, x)
+        if torch.jit.is_tracing() and query_positions is None and key_positions is None:
+            # As lengths they would stay those of the example.
+            query_positions, key_positions = check_places(query.shape[-2], key.shape[-2], None, None, query)
         tables = [None if x is None else x.to(query.dtype) for x in (self.key_table, self.value_table)]
         return shaw_attention(
             query,

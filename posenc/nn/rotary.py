@@ -10,8 +10,8 @@ import torch
 from array_api_compat import torch as xp
 from torch import Tensor
 
-from posenc._arrays import Array, wide_dtype
-from posenc._checks import check_even_dim, check_finite, integer, number
+from posenc._arrays import Array, same_shape, wide_dtype
+from posenc._checks import check_even_dim, check_finite, check_neighbours, integer, number
 from posenc.nn._inputs import check_floating, check_offset, check_reach
 from posenc.nn._table import FixedTable, check_has_numbers, trainable_with
 from posenc.rotary._turn import check_frequencies, codes, turn_complex, turn_real
@@ -181,12 +181,13 @@ def _check_positions(positions: Tensor, q: Tensor, k: Tensor, offset: int) -> Te
     dtype = positions.dtype
     if dtype in (torch.float32, torch.float64):
         check_finite("positions", positions, xp)
+        check_neighbours("positions", positions, positions.double(), xp)
     elif dtype.is_floating_point or dtype.is_complex or dtype == torch.bool:
         raise TypeError(f"positions must be integers, float32 or float64, got {dtype}")
     seq = q.shape[-2]
-    if positions.shape == (seq,):
+    if same_shape(positions.shape, (seq,)):
         return positions
-    if q.ndim == 4 and positions.shape == (q.shape[0], seq):
+    if q.ndim == 4 and same_shape(positions.shape, (q.shape[0], seq)):
         if k.shape[:-3] != q.shape[:-3]:
             raise ValueError(
                 f"k must have the batch of q, {q.shape[0]}, where each sentence has its positions, "

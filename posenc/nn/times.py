@@ -7,6 +7,7 @@ from array_api_compat import torch as xp
 from torch import Tensor, nn
 
 from posenc._arrays import wide_dtype
+from posenc._checks import check_flag
 from posenc.nn._inputs import add, check_embeddings, check_positions
 from posenc.times import as_times, time_encoding, time_frequencies
 
@@ -50,8 +51,7 @@ class TimeEncoding(nn.Module):
         super().__init__()
         self.dim = 2 * len(time_frequencies(dim, shortest=shortest, longest=longest))
         self.shortest, self.longest = float(shortest), float(longest)
-        if not isinstance(learned_scale, bool):
-            raise TypeError(f"learned_scale must be True or False, got {learned_scale!r}")
+        check_flag("learned_scale", learned_scale)
         self.log_scale = nn.Parameter(torch.zeros(())) if learned_scale else None
 
     def reset_parameters(self) -> None:

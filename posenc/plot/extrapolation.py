@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -187,6 +188,8 @@ def cosine_sums(
 ) -> Axes:
     """The mean cosine of all rotary pairs by distance, and a mark where it is negative for the first time.
 
+    Further out a line joins the least and the greatest mean of one stretch of distances after the other.
+
     Args:
         bases: as in `posenc.sinusoidal_frequencies`, one to six.
         dim: width that is turned, even.
@@ -203,15 +206,12 @@ def cosine_sums(
     check_lang(lang, ax)
     shown = as_numbers("bases", bases, ("n",), most=len(COLORS), above=1)
     n = integer("n", n, minimum=2)
-    # No more points than a page can show: all small distances, then some in each octave.
-    distances = np.unique(np.geomspace(1, n, 140).round())
     frequencies = [sinusoidal_frequencies(dim, float(base)) for base in shown]
     ax = given_or_new(ax, 3.0)
     ax.axhline(0, color=GREY, linewidth=0.8)
     for base, omega, color, line, marker in zip(shown, frequencies, COLORS, LINES, MARKERS, strict=False):
         label = word("base number", lang).format(number(float(base)))
-        sums = np.cos(distances[:, None] * omega).mean(axis=1)
-        ax.plot(distances, sums, color=color, linestyle=line, label=label)
+        ax.plot(*_ends_of_stretches(omega, n), color=color, linestyle=line, label=label)
         found = first_negative(omega, limit=n)
         if found is not None:
             at = np.cos(found * omega).mean()
@@ -220,6 +220,21 @@ def cosine_sums(
     plain_ticks(ax.xaxis)
     legend_above(quiet(ax))
     return ax
+
+
+def _ends_of_stretches(omega: np.ndarray, n: int) -> np.ndarray:
+    """Distances and mean cosines, shape (2, points), no more than a page can show.
+
+    All small distances; of each longer stretch the two where the mean is least and greatest, so that the curve
+    goes as far down and up as it would with all of them.
+    """
+    points: list[tuple[float, float]] = []
+    edges = np.unique(np.geomspace(1, n + 1, 140).round())
+    for start, end in itertools.pairwise(edges):
+        k = np.arange(start, end)
+        sums = np.cos(k[:, None] * omega).mean(axis=1)
+        points += [(k[j], sums[j]) for j in sorted({int(sums.argmin()), int(sums.argmax())})]
+    return np.array(points).T
 
 
 def needed_scores(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from posenc._arrays import Array, Namespace, device_of, is_tensor, namespace
-from posenc._checks import as_positions, integer, is_length
+from posenc._checks import as_positions, integer, is_length, length
 
 __all__ = ["relative_offsets", "toeplitz_bias"]
 
@@ -68,7 +68,7 @@ def toeplitz_bias(values: Array, n_query: int) -> Array:
            [-1,  0,  1],
            [-2, -1,  0]])
     """
-    n_query = integer("n_query", n_query, minimum=0)
+    n_query = length("n_query", n_query)
     xp = namespace(values=values)
     if values.ndim < 1 or values.shape[-1] < max(2 * n_query - 1, 0):
         raise ValueError(

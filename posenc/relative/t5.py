@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from posenc._arrays import Array, Namespace, to_device_of
-from posenc._checks import integer, is_length
+from posenc._checks import check_flag, integer, is_length
 from posenc.relative.offsets import as_integers
 from posenc.relative.tables import check_table, from_table
 
@@ -57,8 +57,7 @@ def t5_bucket(
 def _bucket_rule(
     num_buckets: int, max_distance: int, bidirectional: bool
 ) -> Callable[[Array, Namespace], Array]:
-    if not isinstance(bidirectional, bool):
-        raise TypeError(f"bidirectional must be True or False, got {bidirectional!r}")
+    check_flag("bidirectional", bidirectional)
     num_buckets = integer("num_buckets", num_buckets, minimum=4 if bidirectional else 2)
     if bidirectional and num_buckets % 2:
         raise ValueError(f"num_buckets must be even if bidirectional (half a side), got {num_buckets}")

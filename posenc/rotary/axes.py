@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from posenc._arrays import Array, ArrayT, wide_dtype
-from posenc._checks import as_numbers, check_even_dim, integer, number, of_library
+from posenc._checks import as_numbers, as_places, check_even_dim, check_flag, integer, number, of_library
 from posenc.rotary._turn import are_whole, check_below_turn, check_vectors, codes, turn
 from posenc.rotary.layouts import Layout, check_layout, check_rotary_dim
 from posenc.sinusoidal import sinusoidal_frequencies
@@ -69,7 +69,7 @@ def apply_rotary_axes(
         raise ValueError(f"frequencies must have shape (axes, {turned // 2}), got {tuple(omega.shape)}")
     if are_whole(coordinates):
         check_below_turn(omega, omega_xp)
-    _, t = as_numbers("coordinates", coordinates)
+    _, t = as_places("coordinates", coordinates)
     rows, shape, axes = tuple(x.shape[:-1]), tuple(t.shape), omega.shape[0]
     fits = shape[:-1] == rows[-1:] or (
         len(shape) == x.ndim > 2 and all(a in (1, b) for a, b in zip(shape[:-1], rows, strict=True))
@@ -199,8 +199,7 @@ def mrope_frequencies(
     sizes = [integer("each of sections", size, minimum=0) for size in sections]
     if sum(sizes) != len(omega):
         raise ValueError(f"sections must sum to dim/2 = {len(omega)}, got {sizes}")
-    if not isinstance(interleaved, bool):
-        raise TypeError(f"interleaved must be True or False, got {interleaved!r}")
+    check_flag("interleaved", interleaved)
     axis = np.repeat(np.arange(len(sizes)), sizes)
     if interleaved:
         axis = np.zeros(len(omega), dtype=np.int64)
@@ -225,6 +224,10 @@ def mrope_coordinates(parts: Sequence[int | Sequence[int]]) -> np.ndarray:
     alike; a grid of (frames, rows, columns) counts along its axes, column fastest.
 
     So an image takes as many positions as its longer side has patches, however many tokens it has.
+
+    This is the rule of the paper. transformers 5.23 goes on after max(rows, columns), whatever the number of frames:
+    what follows a video with more frames than rows and columns starts earlier there. For such a video, and a
+    checkpoint that was trained with transformers, take the positions of `get_rope_index` instead.
 
     Args:
         parts: in order, a number of text tokens, or (frames, rows, columns) of a grid; an image has 1 frame.

@@ -19,7 +19,14 @@ from typing import Any
 import numpy as np
 
 from posenc._arrays import Array, ArrayT, DType, device_of, is_array, wide_dtype
-from posenc._checks import as_numbers, check_even_dim, check_float_dtype, number, of_library, positions_of
+from posenc._checks import (
+    as_places,
+    check_even_dim,
+    check_float_dtype,
+    number,
+    of_library,
+    positions_of,
+)
 from posenc.rotary._turn import are_whole, check_frequencies, check_vectors, codes, turn
 from posenc.rotary.layouts import Layout, check_layout, check_rotary_dim
 
@@ -135,7 +142,7 @@ def rotary_matrix(
     elif not (isinstance(position, list | tuple) or is_array(position)):
         kind = type(position).__name__
         raise TypeError(f"position must be a number or an array of numbers, got {position!r} of type {kind}")
-    xp, t = as_numbers("position", position)
+    xp, t = as_places("position", position)
     dtype = xp.float64 if dtype is None else check_float_dtype(dtype, xp)
     rows = xp.eye(dim, dtype=xp.float64, device=device_of(t))
     turned = apply_rotary(

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc._checks import as_numbers, check_base, check_even_dim, integer, number
+from posenc._checks import as_numbers, check_base, check_even_dim, check_flag, integer, number
 from posenc.sinusoidal import sinusoidal_frequencies
 
 __all__ = [
@@ -157,6 +157,7 @@ def yarn_frequencies(
     length = integer("original_length", original_length, minimum=1)
     slow = number("beta_slow", beta_slow, above=0)
     fast = number("beta_fast", beta_fast, above=slow)
+    check_flag("truncate", truncate)
 
     def pair(turns: float) -> float:
         """The pair i, not whole, that makes so many turns in L positions."""

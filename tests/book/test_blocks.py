@@ -598,6 +598,7 @@ print(1)
 
 <!-- figure: 一条线 -->
 <!-- description: 从一到二 -->
+<!-- holds: rises(solid); last(solid) == 2 -->
 
 ??? question "问"
 
@@ -669,9 +670,10 @@ def test_a_site_has_its_figures_and_outputs(site: Site, ran: list[str]) -> None:
     assert len(ids) == len(set(ids))
     assert [tag.get_text() for tag in soup.select(".output > .highlight code")] == ["1\n", "2\n"]
     assert soup.select(".tabbed-block .output")
-    for directive in ("pytest-codeblocks", "<!-- figure", "<!-- description", "POSENC", "<!--plot"):
+    for directive in ("pytest-codeblocks", "<!-- figure", "<!-- description", "rises", "POSENC", "<!--plot"):
         assert directive not in html
     index = (site.root / "site" / "search" / "search_index.json").read_text(encoding="utf-8")
+    assert "rises" not in index
     assert "svg" not in index
     assert "一条线" in index, "the caption is found"
     assert index.count("隐藏") == 1, "the label in the code is found, the one in the drawing is not"
@@ -692,7 +694,7 @@ def test_without_execution_a_page_is_built_all_the_same(site: Site, monkeypatch:
 @pytest.mark.parametrize(
     ("old", "new", "shown", "said"),
     [
-        ("plt.plot([2, 1])", "1 / 0", "31: ZeroDivisionError: division", "index.md:31: ZeroDivisionError"),
+        ("plt.plot([2, 1])", "1 / 0", "32: ZeroDivisionError: division", "index.md:32: ZeroDivisionError"),
         ("title: 甲", "title: 甲: 乙", "<h1", "index.md:2: the front matter is no YAML"),
     ],
 )
@@ -708,7 +710,7 @@ def test_a_broken_build_ends_with_all_its_faults(site: Site, caplog: pytest.LogC
     site.edit("        <!-- figure: 又", "            <!-- figure: 又")
     with pytest.raises(Abort):
         site.build()
-    assert "index.md:35: the figure comment does not stand in a paragraph" in caplog.text
+    assert "index.md:36: the figure comment does not stand in a paragraph" in caplog.text
     site.edit("plt.plot([1, 2])", "plt.plot([1, 2]) / 0")
     site.edit("    print(2)", "    print(3)")
     site.edit("# 甲 {#a}", "# 甲 {#a}\n\n```py\nprint(1)\n```")
@@ -719,6 +721,6 @@ def test_a_broken_build_ends_with_all_its_faults(site: Site, caplog: pytest.LogC
         "index.md:8: this block would not be run: its info string is `py`",
         "index.md:15: TypeError: unsupported operand",
         "    plt.plot([1, 2]) / 0",
-        "index.md:47: the block does not print what the page shows",
+        "index.md:48: the block does not print what the page shows",
     ):
         assert fault in caplog.text

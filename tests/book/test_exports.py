@@ -39,6 +39,7 @@ plot.waveforms()
 
 <!-- figure: Waves. -->
 <!-- description: They rise. -->
+<!-- holds: top(p1.solid) == 1 -->
 
 [a](b.md) [lab](labs/c.py#d)
 """

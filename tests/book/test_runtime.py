@@ -25,9 +25,9 @@ CONTENTS = {"pyodide.mjs": b"export", "numpy-2.4.3-cp314-cp314-pyemscripten_2026
 
 
 def _pins(**other: bytes) -> Pins:
-    """Pins of two small files; `other` contents of numpy where it is to have another hash."""
+    """Pins of two small files; `other` contents of numpy, as long, where it is to have another hash."""
     files = [
-        Pin(part, hashlib.sha256(other.get(part, data)).hexdigest(), name)
+        Pin(part, hashlib.sha256(other.get(part, data)).hexdigest(), len(data), name)
         for part, (name, data) in zip(runtime.PARTS, CONTENTS.items(), strict=False)
     ]
     return Pins("carrier==1", "folder", tuple(files))
@@ -68,7 +68,14 @@ def test_the_pins_can_be_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["numpy 12ab  a.whl", "numpy", f"scipy {'0' * 64}  a.whl", f"numpy {'0' * 64}  ../a.whl"]
+    "line",
+    [
+        "numpy 12ab 5  a.whl",
+        "numpy",
+        f"scipy {'0' * 64} 5  a.whl",
+        f"numpy {'0' * 64} 5  ../a.whl",
+        f"numpy {'0' * 64}  a.whl",
+    ],
 )
 def test_a_line_that_is_no_pin_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "pins.txt").write_text(f"# pins\n{line}\n")
@@ -88,10 +95,47 @@ def test_a_folder_gives_what_is_missing_and_nothing_else(release: Path) -> None:
 
 
 def test_a_file_with_another_hash_is_refused_by_name_and_leaves_nothing(release: Path) -> None:
-    pins = _pins(numpy=b"another")
+    pins = _pins(numpy=b"other")
     with pytest.raises(BookError, match=r"numpy-2\.4\.3.* is not the one in pins\.txt: its SHA-256 is"):
         fetch.fetch(pins, str(release))
     assert [path.name for path in pins.store.iterdir()] == ["pyodide.mjs"]  # what came before it is kept
+
+
+def test_a_file_of_another_size_is_refused_before_more_of_it_is_read(release: Path, tmp_path: Path) -> None:
+    """Also one that never ends."""
+    pins = _pins()
+    file = release / "pyodide.mjs"
+    file.write_bytes(CONTENTS["pyodide.mjs"] + b"x")
+    with pytest.raises(
+        BookError, match=r"pyodide\.mjs is not the one in pins\.txt: it has more than 6 bytes"
+    ):
+        fetch.fetch(pins, str(release))
+    file.unlink()
+    file.symlink_to("/dev/zero")
+    with pytest.raises(
+        BookError, match=r"pyodide\.mjs is not the one in pins\.txt: it has more than 6 bytes"
+    ):
+        fetch.fetch(pins, str(release))
+    file.unlink()
+    file.write_bytes(b"exp")
+    with pytest.raises(BookError, match=r"pyodide\.mjs is not the one in pins\.txt: it has 3 bytes, not 6"):
+        fetch.fetch(pins, str(release))
+    assert list(pins.store.iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_written_is_named(
+    release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("POSENC_CACHE", str(tmp_path / "file"))
+    with pytest.raises(
+        BookError, match=r"file/runtime/.* cannot be written: Not a directory; POSENC_CACHE names"
+    ):
+        fetch.fetch(_pins(), str(release))
+    with pytest.raises(
+        BookError, match=r"the cache .*file/blocks cannot be written: Not a directory; POSENC_CACHE"
+    ):
+        cache.Store("blocks").put("entry", "text")
 
 
 def test_a_file_that_is_not_there_is_named(release: Path) -> None:

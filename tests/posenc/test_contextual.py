@@ -126,6 +126,20 @@ def test_the_columns_of_alibi_make_it(n: int, d: int, seed: int, center: float) 
     np.testing.assert_allclose(ours, expected, atol=1e-11)
 
 
+@pytest.mark.parametrize("n", [300, 2000])
+def test_columns_of_gates_survive_autocast(n: int) -> None:
+    generator = torch.Generator().manual_seed(0)
+    q, k, v = torch.randn(3, 1, 4, n, 16, generator=generator)
+    log_gates = -torch.rand(1, 4, n, generator=generator)
+    attention = torch.nn.functional.scaled_dot_product_attention
+    with torch.autocast("cpu", torch.bfloat16):
+        wide = add_alibi_columns(q, k, 1.0, forget_positions(log_gates))
+        output = attention(*wide, v, is_causal=True, scale=0.25)
+    bias = forget_bias(log_gates, dtype=torch.float64)
+    exact = attention(q.double(), k.double(), v.double(), attn_mask=bias)
+    assert (output - exact).abs().max() < 3e-2  # 0.09 and 0.47 with one column
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_columns_in_a_fused_kernel_and_gradients_of_the_gates(dtype: torch.dtype) -> None:
     q, k, v = torch.from_numpy(inputs(50, 8)).to(dtype)
@@ -388,3 +402,17 @@ ONES, TABLE = np.ones((2, 3)), np.ones((4, 5))
 def test_errors_name_the_argument(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("shape", [(5, 6, 4), (3, 2, 6, 4)])
+def test_a_table_that_does_not_fit_is_named(shape: tuple[int, ...]) -> None:
+    with pytest.raises(
+        ValueError, match=r"table must have shape \(rows, d\), or leading axes .* query \(2, 3, 4\), got"
+    ):
+        contextual_bias(np.ones((2, 3, 4)), np.ones(shape), np.ones((2, 3, 3)))
+
+
+def test_a_table_for_each_head_or_for_all() -> None:
+    query, positions = np.ones((2, 3, 4)), np.ones((2, 3, 3))
+    for shape in ((6, 4), (1, 6, 4), (2, 6, 4)):
+        assert contextual_bias(query, np.ones(shape), positions).shape == (2, 3, 3)

@@ -108,6 +108,43 @@ def test_unreachable_is_infinitely_far_and_finite_when_inverted() -> None:
     np.testing.assert_allclose(1 / (1 + distances), [1, 1 / 2, 1 / 3, 0, 0, 0])
 
 
+def test_anchors_without_an_order_are_refused() -> None:
+    """The order of a set of names changes with each run of Python, and with it the columns."""
+    nodes: tuple[Any, ...] = ({0, 2}, frozenset({0, 2}), {0: 1, 2: 1})
+    for chosen in nodes:
+        wanted = f"must be a list of nodes, whose order is that of the result, got a {type(chosen).__name__}"
+        with pytest.raises(TypeError, match=f"anchors {wanted}"):
+            anchor_distances(path(4), chosen)
+        with pytest.raises(TypeError, match=f"nodes {wanted}"):
+            random_walk_probabilities(path(4), 2, nodes=chosen)
+
+
+def test_an_anchor_that_is_a_list_is_named() -> None:
+    class Named(list[Any]):
+        """As much of a networkx graph as is looked at."""
+
+        edges = staticmethod(lambda **_: [("a", "b", 1)])
+
+        def is_directed(self) -> bool:
+            return False
+
+    np.testing.assert_array_equal(anchor_distances(Named("ab"), ["b"]), [[1], [0]])
+    with pytest.raises(TypeError, match=r"each of anchors must be a node of graph, got \['b'\] of type list"):
+        anchor_distances(Named("ab"), [["b"]])
+    with pytest.raises(TypeError, match=r"each of anchors must be an integer, got \[0\] of type list"):
+        anchor_distances(path(3), [[0]])
+
+
+def test_an_edge_that_is_true_twice_is_one_edge() -> None:
+    given_graph = sparse.csr_array(
+        (np.array([True, True]), np.array([1, 1]), np.array([0, 2, 2])), shape=(2, 2)
+    )
+    assert adjacency(given_graph)[0, 1] == 1
+    counted = sparse.csr_array((np.array([1, 1]), np.array([1, 1]), np.array([0, 2, 2])), shape=(2, 2))
+    assert adjacency(counted)[0, 1] == 2
+    assert given_graph.nnz == 2  # it is not changed
+
+
 def test_arrows_are_followed_from_the_anchor() -> None:
     arrows = np.eye(4, k=1)
     np.testing.assert_array_equal(anchor_distances(arrows, [1])[:, 0], [np.inf, 0, 1, 2])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import tracemalloc
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -168,6 +170,55 @@ def test_offset_of_dino_is_a_scale_factor(new: int, antialias: bool) -> None:
     ours = interpolate_grid(table, (14, 14), (new, new), antialias=antialias, scale_offset=0.1)
     np.testing.assert_allclose(ours, theirs, atol=1e-12)
     assert np.abs(ours - interpolate_grid(table, (14, 14), (new, new), antialias=antialias)).max() > 0.01
+
+
+@pytest.mark.parametrize("kernel", ["cubic", "linear"])
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("new", [(14, 20), (20, 14), (14, 9)])
+def test_the_offset_on_an_axis_that_stays_is_that_of_torch(
+    new: tuple[int, int], antialias: bool, kernel: Literal["cubic", "linear"]
+) -> None:
+    table, how = normal(196, 3), {"kernel": kernel, "antialias": antialias, "align_corners": False}
+    factors = tuple((n + 0.1) / 14 for n in new)
+    theirs = of_torch(table, (14, 14), None, how, scale_factor=factors)
+    ours = interpolate_grid(table, (14, 14), new, kernel=kernel, antialias=antialias, scale_offset=0.1)
+    np.testing.assert_allclose(ours, theirs, atol=1e-12)
+
+
+@pytest.mark.parametrize("antialias", [False, True])
+def test_the_offset_leaves_the_native_grid_alone_as_dino_does(antialias: bool) -> None:
+    table = normal(197, 3)
+    ours = interpolate_grid(table, (14, 14), (14, 14), class_tokens=1, antialias=antialias, scale_offset=0.1)
+    np.testing.assert_array_equal(ours, table)
+    ours[0] = 9.0  # a table of its own
+    assert table[0, 0] != 9.0
+
+
+@pytest.mark.parametrize("bad", [math.inf, math.nan])
+def test_what_is_not_finite_does_not_spread(bad: float) -> None:
+    table = normal(16, 3)
+    table[5, 1] = bad
+    with pytest.raises(ValueError, match=f"table must be finite, got {bad}"):
+        interpolate_grid(table, (4, 4), (8, 8))
+
+
+@pytest.mark.parametrize("kernel", ["cubic", "linear"])
+@pytest.mark.parametrize("antialias", [False, True])
+def test_a_long_axis_takes_no_matrix_of_its_square(
+    antialias: bool, kernel: Literal["cubic", "linear"]
+) -> None:
+    """6000 rows to 6001 took 864 MB."""
+    table = normal(1500, 2)
+    tracemalloc.start()
+    found = interpolate_grid(table, (1500,), (1001,), kernel=kernel, antialias=antialias)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**21
+    columns = np.concatenate([table] * 3, axis=1).reshape(1500, 3, 2).reshape(-1, 2)
+    whole = interpolate_grid(columns, (1500, 3), (1001, 3), kernel=kernel, antialias=antialias)
+    np.testing.assert_allclose(whole.reshape(1001, 3, 2)[:, 1], found, atol=1e-12)
+    how = {"kernel": kernel, "antialias": antialias, "align_corners": False}
+    np.testing.assert_allclose(whole, of_torch(columns, (1500, 3), (1001, 3), how), atol=1e-9)
 
 
 def test_a_rounded_factor_loses_a_row() -> None:

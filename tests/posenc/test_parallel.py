@@ -166,11 +166,33 @@ def test_counting_from_zero_on_each_rank_is_wrong() -> None:
         queries, keys = (
             [apply_rotary(x, at) for x, at in zip(sharded(y, places), turns, strict=True)] for y in (q, k)
         )
+        if masks is local:  # one process sees that a position comes twice; without a mask it does not matter
+            with pytest.raises(
+                ValueError, match=r"positions must be those in the whole sequence.* got 0 in 4 places"
+            ):
+                ring_attention(queries, keys, sharded(v, places), masks)
+            assert len(ring_attention(queries, keys, sharded(v, places), masks, causal=False)) == world
+            alone = np.tile(causal_mask(n // world), (world, world))
+            wrong, _ = dot_product_attention(apply_rotary(q, n), apply_rotary(k, n), v, mask=alone)
+            errors[False, True] = abs(wrong - expected).max()
+            continue
         outputs = ring_attention(queries, keys, sharded(v, places), masks)
         errors[turns is local, masks is local] = abs(joined(outputs, places) - expected).max()
     assert errors[False, False] < 1e-14
     assert errors[True, False] > 0.1
     assert errors[False, True] > 0.1
+
+
+@pytest.mark.parametrize(
+    ("shards", "error", "message"),
+    [
+        ([], ValueError, "queries must hold at least one shard, got an empty list"),
+        (None, TypeError, "queries must be a list with a shard for each rank, got NoneType"),
+    ],
+)
+def test_a_ring_of_nobody_is_refused(shards: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        ring_attention(shards, [], [], [])
 
 
 def test_one_shift_of_all_positions_changes_nothing() -> None:
@@ -239,6 +261,8 @@ def test_gradients_are_those_of_the_whole_sequence() -> None:
         ({"slopes": np.ones(2)}, ValueError, r"slopes must be .* for each head of query \(3, 4, 2\), got 2"),
         ({"query": X[0], "key": X[0], "value": X[0], "slopes": np.ones(3)}, ValueError, "slopes must be a number"),
         ({"state": (X, X)}, ValueError, r"state must have shapes \(3, 4, 2\) and \(3, 4, 1\), .* got"),
+        ({"state": 5}, TypeError, "state must be None or what the last step gave, got 5"),
+        ({"state": (X, 5)}, TypeError, "state must be None or what the last step gave"),
         ({"state": (X[:1], X[:1, :, :1])}, ValueError, "state must have shapes"),
         ({"causal": None}, TypeError, "causal must be True or False, got None"),
     ],
@@ -266,6 +290,6 @@ def test_positions_may_be_a_list() -> None:
 )
 def test_bad_rings_are_named(change: dict[str, Any], message: str) -> None:
     x = [random(4, 2)] * 2
-    places = [change.get("places", np.arange(4))] * 2
+    places = [change.get("places", np.arange(4)), np.arange(4, 8)]
     with pytest.raises(ValueError, match=message):
         ring_attention(x, x[: change.get("keys", 2)], x, places[: change.get("positions", 2)])

@@ -113,6 +113,26 @@ def test_nearest_frame_is_at_most_half_a_frame_away(fps: float, words: list[floa
     np.testing.assert_allclose(away, np.abs(frames[:, None] - words).min(axis=0), atol=1e-12)
 
 
+@pytest.mark.parametrize("dtype", ["m8[100s]", "M8[100s]", "m8[7ns]", "M8[W]", "M8[D]", "M8[Y]"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_counts_that_would_go_round_are_refused(dtype: str, sign: int) -> None:
+    """NumPy's integers do so in silence: 2^62 times 100 seconds gave 0.0."""
+    times = np.array([0, sign * 2**62]).astype(dtype)
+    if dtype == "M8[D]":
+        assert to_seconds(times)[1] == sign * 2.0**62 * 86400  # days are counted as such
+        return
+    with pytest.raises(ValueError, match=r"times must be within 2\^63 of their unit"):
+        to_seconds(times)
+
+
+@pytest.mark.parametrize(
+    ("unit", "seconds"), [("W", 604800), ("D", 86400), ("h", 3600), ("m", 60), ("s", 1), ("25s", 25)]
+)
+def test_long_durations_keep_their_size(unit: str, seconds: int) -> None:
+    count = np.array([2**55, -(2**55)])
+    np.testing.assert_allclose(to_seconds(count.astype(f"m8[{unit}]")), count * float(seconds), rtol=1e-12)
+
+
 def test_seconds_are_off_by_half_a_frame_and_indices_by_six_seconds() -> None:
     frames = np.arange(210) / 30
     assert np.abs(frames[nearest_index(WORDS, frames)] - WORDS).max() <= 1 / 60
@@ -302,6 +322,8 @@ MORE: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: to_seconds([1.5]), TypeError, r"times must be datetime64 or timedelta64 .* a number has no unit"),
     (lambda: to_seconds([np.datetime64("NaT")]), TypeError, "times must be datetime64"),
     (lambda: to_seconds(["2026-01-01", "NaT"]), ValueError, "times must not be missing, got NaT"),
+    (lambda: to_seconds(["2026-01-01"], since=np.datetime64("NaT", "s")), ValueError, "since must be a date, got NaT"),
+    (lambda: to_seconds(np.zeros(1, "M8[ps]")), TypeError, r"times must be in weeks, .*got datetime64\[ps\]"),
     (lambda: to_seconds(np.array([1], dtype="timedelta64[M]")), TypeError, "times must be in weeks, days"),
     (lambda: to_seconds(np.array([1], dtype="timedelta64[s]"), since="2026"), TypeError, "since must be left out"),
 ]  # fmt: skip

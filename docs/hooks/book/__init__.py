@@ -7,6 +7,7 @@ blocks      those of a book, from the cache (cache) or in a fresh interpreter; r
 labs        notebooks as pages                      blocktests   blocks under pytest
 figures     drawings as inline SVG                  formulas     TeX as MathML, and its font
 numbers     what stands in a text or a drawing      take         blocks that a reader takes along
+claims      what a figure's words claim of its curves
 setting     what becomes of the Markdown and the HTML of a page
 chinese     line breaks, emphasis, words            search       what a search finds first
 twins       the page in the other language          way          where a page stands in its book

@@ -34,6 +34,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from book import BookError
+
 HOOKS = Path(__file__).resolve().parents[1]
 ROOT = HOOKS.parents[1]
 PACKAGE = ROOT / "posenc"
@@ -190,7 +192,12 @@ class Store:
     def put(self, entry: str, text: str) -> None:
         """Keeps `text` under `entry`: the whole of it or nothing, whatever happens meanwhile."""
         body = text.encode()
-        write(self.path(entry), hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+        try:
+            write(self.path(entry), hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
+        except OSError as error:
+            raise BookError(
+                f"the cache {self.folder} cannot be written: {error.strerror}; POSENC_CACHE names another folder"
+            ) from None
 
     def prune(self, days: float = 30, most: int = 5000) -> None:
         """Drops what no build has used for `days`, and the longest unused beyond the `most` newest.

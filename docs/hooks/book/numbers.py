@@ -15,6 +15,9 @@ _WRITTEN = re.compile(
 )
 _ZEROS = {"thousand": 3, "million": 6, "billion": 9, "\u4e07": 4, "\u4ebf": 8}
 MANY = 100  # of more points a reader sees the ends and the turns
+_GREY = "#767676"
+_DASHES = {1: "solid", 4: "dashdot", 6: "dashdotdot"}  # by the length of the pattern
+_MARKERS = dict(zip("os^Dv.", ("circles", "squares", "triangles", "diamonds", "wedges", "dots"), strict=True))
 
 
 def written(words: str) -> Iterator[str]:
@@ -90,3 +93,53 @@ def drawn(figure: Figure) -> list[float]:
             points = np.concatenate([points[[0, -1]], points[turns], [points.min(), points.max()]])
         found |= {float(f"{point:.6g}") for point in points}
     return sorted(found)
+
+
+def panels(figure: Figure) -> list[dict[str, Any]]:
+    """The curves, bars and maps of each pair of axes, as numbers; bars of colours are no panels."""
+    import numpy as np
+
+    found = []
+    for ax in figure.get_axes():
+        if hasattr(ax, "_colorbar") or not ax.axison:
+            continue
+        curves = [
+            (_looks(line), line.get_xdata(False), line.get_ydata(False))
+            for line in ax.get_lines()
+            if line.get_transform() == ax.transData  # an axhline is a ruler and no curve
+        ]
+        bars: Any  # Matplotlib's types know nothing of what lies in a container
+        for bars in ax.containers:
+            boxes = [patch.get_bbox() for patch in bars.patches]
+            upright = bars.orientation == "vertical"
+            places = [(box.x0 + box.x1) / 2 if upright else (box.y0 + box.y1) / 2 for box in boxes]
+            look = "hatched" if bars.patches[0].get_hatch() else "bars"
+            curves.append(([look], places, [box.y1 if upright else box.x1 for box in boxes]))
+        for patch in ax.patches:
+            if type(patch).__name__ == "StepPatch":
+                heights, edges, _ = patch.get_data()  # type: ignore[attr-defined]
+                curves.append((["outline"], (edges[1:] + edges[:-1]) / 2, heights))
+        maps: list[Any] = [np.ma.asarray(image.get_array(), float).filled(np.nan) for image in ax.images]
+        found.append(
+            {
+                "heights": list(map(float, ax.get_ylim())),
+                "log": ax.get_yscale() == "log",
+                "curves": [{"looks": looks, "x": _short(x), "y": _short(y)} for looks, x, y in curves],
+                "maps": [[_short(row) for row in table] for table in maps if table.ndim == 2],
+            }
+        )
+    return found
+
+
+def _looks(line: Any) -> list[str]:
+    looks = [_MARKERS[line.get_marker()]] if line.get_marker() in _MARKERS else []
+    if line.get_color() == _GREY:
+        return [*looks, "grey"]
+    if line.get_linestyle() != "None" and len(line.get_xdata(False)) > 1:
+        pattern = line._unscaled_dash_pattern[1] or [0]  # get_linestyle() calls each of them "--"
+        looks.append(_DASHES.get(len(pattern)) or ("dashed" if pattern[0] > pattern[1] else "dotted"))
+    return looks
+
+
+def _short(row: Any) -> list[float]:
+    return [float(f"{value:.6g}") for value in row]

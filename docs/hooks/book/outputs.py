@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from . import claims
 from .numbers import in_code, stands, together, written
 from .page import Fault, Unit
 from .run import Outcome
@@ -60,11 +61,13 @@ def _faults_of_figures(unit: Unit, outcome: Outcome) -> Iterator[Fault]:
             yield Fault(line, "the block draws, but no <!-- figure: caption --> follows it")
         elif part.figure and drawn[0]:
             # a decimal, a percentage or a large number: smaller ones are mostly counts
-            seen = [*drawn[0]["numbers"], *in_code(unit.code + (unit.expected or ""))]
+            seen = [*drawn[0]["numbers"], *in_code(unit.code + (unit.expected or "") + part.figure.holds)]
             for number in written(together(f"{part.figure.caption} {part.figure.description}")):
                 is_count = len(number) < 3 and number.isdigit()
                 if not is_count and not stands(number, seen):
                     yield Fault(part.figure.line, f"{number} is neither in the drawing nor in its block")
+            for said in claims.faults(part.figure.holds, drawn[0]["panels"]):
+                yield Fault(part.figure.line, said)
 
 
 def _indented(text: str) -> str:

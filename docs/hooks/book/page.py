@@ -33,7 +33,8 @@ CHINESE = re.compile(r"[\u3001-\u303f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff
 _DIRECTIVE = re.compile(r"<!--[-\s]*pytest-codeblocks:(.*)-->")
 _MARK = re.compile(r"<!--[-\s]*(pytest\.mark\..*)-->")
 COMMENT = re.compile(r"<!--\s*(figure|description|table):\s*(.*?)\s*-->$")
-_COMMENT_START = re.compile(r"<!--\s*(figure|description|table|live)\b")
+_COMMENT_START = re.compile(r"<!--\s*(figure|description|table|live|holds)\b")
+HOLDS = re.compile(r"<!-- holds: (\S.*) -->")
 LIVE = re.compile(r"<!-- live: ([a-z0-9-]+)((?: [a-z][a-zA-Z]*=[\w.,-]+)*) -->")
 _FRONT_MATTER = re.compile(r"(?:# )?---[ \t]*\n(.*?\n)?(?:# )?(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
 _HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*(?:\{([^{}]*)\})?\s*#*\s*$")
@@ -78,6 +79,7 @@ class Fence:
 class Figure:
     """A figure comment: where the drawing goes, its caption and the longer text for screen readers.
 
+    What its words claim of the curves is said once more in `<!-- holds: peak(solid) == 122 -->` (claims.py).
     And what the drawing gives way to where it can be moved by hand: the name of a module in theme/live and
     its values, as in `<!-- live: shift-rotation k=3 -->`.
     """
@@ -86,6 +88,7 @@ class Figure:
     indent: str
     caption: str
     description: str = ""
+    holds: str = ""
     live: str = ""
     values: tuple[tuple[str, str], ...] = ()
 
@@ -296,6 +299,9 @@ class _Scanner:
                 self.page.directives.append(self.at)
                 indent = line[: len(line) - len(line.lstrip())]
                 self.comment(comment[1], comment[2], indent)
+            elif holds := HOLDS.fullmatch(stripped):
+                self.page.directives.append(self.at)
+                self.holds(holds[1])
             elif live := LIVE.fullmatch(stripped):
                 self.page.directives.append(self.at)
                 self.live(live[1], live[2])
@@ -303,7 +309,7 @@ class _Scanner:
                 if re.match(r"<!--.*pytest", stripped):
                     self.fault(f"this comment says nothing to pytest-codeblocks: {stripped}")
                 if comment := _COMMENT_START.match(stripped):
-                    text = "name k=3" if comment[1] == "live" else "text"
+                    text = {"live": "name k=3", "holds": "peak(solid) == 3"}.get(comment[1], "text")
                     self.fault(f"a {comment[1]} comment stands on one line: <!-- {comment[1]}: {text} -->")
                 self.prose()
         if self.continued:
@@ -416,6 +422,14 @@ class _Scanner:
             self.fault("a block draws one figure: this is its second figure comment")
         part.figure = Figure(self.at, indent, text)
         self.figure = self.still = part
+
+    def holds(self, claims: str) -> None:
+        if self.still is None or self.still.figure is None:
+            self.fault("a holds comment directly follows its figure comment, or the description of it")
+            return
+        figure = self.still.figure
+        self.still.figure = replace(figure, holds="; ".join(filter(None, (figure.holds, claims))))
+        self.figure = None
 
     def live(self, name: str, values: str) -> None:
         if self.still is None or self.still.figure is None:

@@ -205,7 +205,12 @@ def _keep(outcome: Outcome, printed: io.StringIO, draw: bool) -> None:
     drawn = [plt.figure(number) for number in plt.get_fignums()]
     outcome.figures.append(
         [
-            {"svg": figures.to_svg(figure), "axes": figures.labels(figure), "numbers": numbers.drawn(figure)}
+            {
+                "svg": figures.to_svg(figure),
+                "axes": figures.labels(figure),
+                "numbers": numbers.drawn(figure),
+                "panels": numbers.panels(figure),
+            }
             if draw
             else {}
             for figure in drawn

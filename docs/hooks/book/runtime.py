@@ -45,10 +45,11 @@ MISSING = ("scipy", "torch")  # what a page does not have; graphs need the first
 
 @dataclass(frozen=True)
 class Pin:
-    """A file of the runtime: which part it belongs to, its hash, its name."""
+    """A file of the runtime: which part it belongs to, its hash, its size in bytes, its name."""
 
     part: str
     sha256: str
+    size: int
     name: str
 
 
@@ -93,11 +94,11 @@ def read(path: Path = FOLDER / "pins.txt") -> Pins:
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if match := re.fullmatch(r"carrier (\S+) (\S+)", line):
             carrier = match[1], match[2]
-        elif match := re.fullmatch(rf"({'|'.join(PARTS)}) +([0-9a-f]{{64}})  ([\w.-]+)", line):
-            files.append(Pin(match[1], match[2], match[3]))
+        elif match := re.fullmatch(rf"({'|'.join(PARTS)}) +([0-9a-f]{{64}}) +(\d+)  ([\w.-]+)", line):
+            files.append(Pin(match[1], match[2], int(match[3]), match[4]))
         elif line and not line.startswith("#"):
             raise BookError(
-                f"{cache.shown(path)}:{number}: no pin, which is a part, a SHA-256 and a name: {line}"
+                f"{cache.shown(path)}:{number}: no pin, which is a part, a SHA-256, a size and a name: {line}"
             )
     return Pins(*carrier, tuple(files))
 
@@ -105,9 +106,14 @@ def read(path: Path = FOLDER / "pins.txt") -> Pins:
 def fault(pin: Pin, path: Path) -> str:
     """What is wrong with a file that is taken for a pinned one, "" if nothing is."""
     try:
-        found = _sha256(path, path.stat().st_size, path.stat().st_mtime_ns)
-    except FileNotFoundError:
+        about = path.stat()
+        if about.st_size != pin.size:
+            return f"{pin.name} is not the one in pins.txt: it has {about.st_size} bytes, not {pin.size}"
+        found = _sha256(path, about.st_size, about.st_mtime_ns)
+    except (FileNotFoundError, NotADirectoryError):
         return f"{pin.name} is missing"
+    except OSError as error:
+        return f"{pin.name} cannot be read: {error.strerror}"
     return f"{pin.name} is not the one in pins.txt: its SHA-256 is {found}" if found != pin.sha256 else ""
 
 

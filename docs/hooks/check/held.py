@@ -141,6 +141,48 @@ def _place(page: Page, line: int) -> str:
     return next((h.id for h in reversed(page.headings) if h.level == 2 and h.line <= line), "")
 
 
+# --- Claims -------------------------------------------------------------------------------------------------
+
+# What a figure's words say of a curve, in English and in Chinese, and the functions of book/claims.py that can
+# hold it: one of them is called, or `==` compares what an author wrote with what is drawn.
+_WAY = "first last at low top dip dips peak peaks below above rises falls level"
+_SAID = (
+    (r"\blevel\b(?! grey)", "是平的|水平线|着走到底", "level low top"),
+    (r"\b(?:peaks?|crests?|highest|maxim(?:um|a))\b", "(?<!标)峰(?!值 \\d)|最高", "peak peaks top argmax"),
+    (r"\b(?:troughs?|valleys?|lowest|minim(?:um|a))\b", "谷|最低", "dip dips low"),
+    (r"\bcross(?:es)? zero\b", "越过零", "below above"),
+    (r"\b(?:falls?|rises?|climbs?|drops?|sinks?|goes (?:up|down))\b", "[升跌]|降[到下至]", _WAY),
+    (r"\b(?:nearly all|almost all|in most|most of)\b", "几乎全部|多数", f"share mean sum {_WAY}"),
+)
+
+
+@of_page(
+    (
+        "en",
+        "figure: a sine",
+        "figure: a sine with its peak at 3",
+        25,
+        "it says 'peak'; peak(...), peaks(...)",
+    ),
+    ("en", "sine -->", "sine -->\n<!-- description: It falls to 0. -->", 25, "it says 'falls'"),
+    ("en", "a sine -->", "a level sine -->\n<!-- holds: first(solid) == 1 -->", 25, "it says 'level'"),
+    ("zh", "一条正弦", "一条正弦，最低 −1", 25, "it says '最低'; dip(...)"),
+)
+def claims(page: Page, language: str) -> list[Fault]:
+    """What words claim of a curve is claimed in `<!-- holds: … -->` as well, and so held against the drawing."""
+    found = []
+    for figure in page.figures:
+        called = set(re.findall(r"\b([a-z]+)\(", figure.holds))
+        for english, chinese, functions in _SAID:
+            said = re.search(
+                chinese if language == "zh" else english, f"{figure.caption} {figure.description}"
+            )
+            if said and called.isdisjoint(functions.split()):
+                wanted = ", ".join(f"{name}(...)" for name in functions.split())
+                found.append(Fault(figure.line, f"it says '{said[0]}'; {wanted}: no <!-- holds: --> has one"))
+    return found
+
+
 # --- Letters ------------------------------------------------------------------------------------------------
 
 _GREEK = (

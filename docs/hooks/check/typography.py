@@ -75,7 +75,8 @@ PROSE = [
 ]
 
 _HALF = re.compile("[０-９Ａ-Ｚａ-ｚ％＝＋－]")
-EXEMPT = {"LLM张老师"}  # six tokens, one a character
+# Quoted as their source has them: one token a character.
+EXEMPT = {"LLM张老师", "LLM张老师在他的视频里，讲述了", "古巨基当模特走了个L型的T台"}
 
 _NOT_WORDS = re.compile(
     r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)|(?<![\\$])\$[^$\n]+\$|\{[^{}\n]*\}|<?https?://[^\s>)）]+>?"

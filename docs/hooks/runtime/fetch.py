@@ -5,8 +5,8 @@
     python docs/hooks/runtime --from https://…/full/ # from the address of a Pyodide release
 
 Of it 24 MB are kept, in the user's cache (`~/.cache/posenc`, or the folder that POSENC_CACHE names), which all
-checkouts share. What is there already is not fetched again, and nothing is kept whose SHA-256 is not the one in
-pins.txt. From then on `mkdocs build` and `mkdocs serve` put it into the site.
+checkouts share. What is there already is not fetched again, and nothing is kept whose SHA-256 and size are not those
+in pins.txt. From then on `mkdocs build` and `mkdocs serve` put it into the site.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -40,7 +39,13 @@ def fetch(pins: Pins, source: str = "") -> list[str]:
     """
     if not (missing := pins.missing()):
         return []
-    pins.store.mkdir(parents=True, exist_ok=True)
+    try:
+        pins.store.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=pins.store).close()
+    except OSError as error:
+        raise BookError(
+            f"{pins.store} cannot be written: {error.strerror}; POSENC_CACHE names another folder"
+        ) from None
     with _opened(pins, source) as opened:
         for pin in missing:
             _take(pin, opened, pins.store)
@@ -54,7 +59,7 @@ def _take(pin: Pin, opened: Opened, store: Path) -> None:
         with os.fdopen(handle, "wb") as file:
             try:
                 with opened(pin.name) as stream:
-                    shutil.copyfileobj(stream, file)
+                    _copy(stream, file, pin)
             except (OSError, KeyError) as error:  # URLError is an OSError, KeyError what a zip raises
                 raise BookError(f"{pin.name} cannot be had: {error}") from None
         if wrong := fault(pin, Path(temporary)):
@@ -62,6 +67,16 @@ def _take(pin: Pin, opened: Opened, store: Path) -> None:
         os.replace(temporary, store / pin.name)
     finally:
         Path(temporary).unlink(missing_ok=True)
+
+
+def _copy(stream: IO[bytes], file: IO[bytes], pin: Pin) -> None:
+    """What the stream holds, up to the pinned size: one that does not end must not fill the disk."""
+    left = pin.size
+    while left and (part := stream.read(min(left, 2**20))):
+        file.write(part)
+        left -= len(part)
+    if not left and stream.read(1):
+        raise BookError(f"{pin.name} is not the one in pins.txt: it has more than {pin.size} bytes")
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
 """Every scheme of the book put to the same questions: the table of the chapter `choosing`. Nothing is trained.
 
-schemes   what each does at the four places where a position can enter attention
+schemes   the candidates: what each does at the four places where a position can enter attention
 measure   the questions, and how the answers are found: by running, and by counting
 table     the answers as a table, in both languages
 
@@ -11,25 +11,28 @@ float64, or of counting what they do at a few lengths and following that to a lo
 from posenc.experiments.choosing.measure import (
     FAR,
     LONG,
+    TASKS,
     Answers,
     compare_schemes,
     held_lengths,
     measure_scheme,
+    trained_longer,
 )
-from posenc.experiments.choosing.schemes import SCHEMES, Scheme, Setting, Ways
+from posenc.experiments.choosing.schemes import CANDIDATES, Candidate, Hooks, Sizes
 from posenc.experiments.choosing.table import scheme_table
 
 __all__ = [
+    "CANDIDATES",
     "FAR",
     "LONG",
-    "SCHEMES",
     "TASKS",
     "Answers",
-    "Scheme",
-    "Setting",
-    "Ways",
+    "Candidate",
+    "Hooks",
+    "Sizes",
     "compare_schemes",
     "held_lengths",
     "measure_scheme",
     "scheme_table",
+    "trained_longer",
 ]

@@ -3,27 +3,40 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
-from torch.nn.functional import scaled_dot_product_attention
+from torch.nn.functional import pad, scaled_dot_product_attention
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from posenc.attention import dot_product_attention
-from posenc.experiments._training import one_thread
-from posenc.experiments.choosing.schemes import COLUMNS, SCHEMES, Scheme, Setting, Ways, random
+from posenc.experiments.choosing.schemes import CANDIDATES, COLUMNS, Candidate, Hooks, Sizes, random
 from posenc.experiments.extrapolation import Results, extrapolation_results
+from posenc.experiments.transformer import one_thread
 from posenc.masks import causal_mask
 
-__all__ = ["FAR", "LONG", "TASKS", "Answers", "compare_schemes", "held_lengths", "measure_scheme"]
+__all__ = [
+    "FAR",
+    "LONG",
+    "TASKS",
+    "Answers",
+    "compare_schemes",
+    "held_lengths",
+    "measure_scheme",
+    "trained_longer",
+]
+
+_T = TypeVar("_T")
+Entrance = Literal["code", "turn", "score", "mask"]
+Pairs = Literal["no", "offsets", "yes"]
 
 LONG = 131_072
 """The length at which memory and cost are compared: 128k tokens."""
@@ -31,7 +44,7 @@ LONG = 131_072
 FAR = 2**20
 """The number of positions that are tried; what works at the last of them is taken to work at any."""
 
-SMALL = Setting(num_heads=2, head_dim=16, trained=32, length=128)
+SMALL = Sizes(num_heads=2, head_dim=16, trained=32, length=128)
 """What can be seen at any size is looked at in this one, stretched to four times its training."""
 
 
@@ -39,8 +52,8 @@ SMALL = Setting(num_heads=2, head_dim=16, trained=32, length=128)
 class Answers:
     """What `measure_scheme` found. None: the question has no meaning for the scheme."""
 
-    scheme: Scheme
-    enters: str
+    scheme: Candidate
+    enters: Entrance
     """Where the position comes in: in a code that is added, a turn of queries and keys, a score or a mask."""
     shift: bool
     """Whether outputs stay when all places move alike; in a graph, when its nodes are numbered otherwise."""
@@ -49,82 +62,138 @@ class Answers:
     direction: bool | None
     """Whether, without a mask, a text is told from its reversal."""
     parameters: int
-    """How many numbers are trained: 12 heads of width 64, 2048 tokens in training, stretched to 16,384."""
+    """How many numbers are trained, before anything is stretched: 12 heads of width 64, 2048 tokens."""
     memory: float | None
-    """Bytes that live at one time because of it, by those of all keys and values, at 128k tokens in float32."""
+    """Bytes that live at one time because of it, by those of all keys and values, at 128k tokens in float32.
+
+    A bias that is a product of columns takes these columns; any other takes a number for each pair of tokens.
+    """
     cost: float | None
-    """Its operations by those of attention, at 128k tokens."""
+    """Its operations by those of attention, at 128k tokens; below 0 what it saves, as scores not computed."""
     defined: int | None
     """Number of positions at which it gives finite numbers in float32, stretched likewise; `FAR`: no end."""
     held: tuple[int, ...] | None
     """For each of `TASKS` the longest text at which small models did it, 0 if not even at the trained length."""
+    longer: tuple[bool, ...] | None
+    """For each of them, whether it took more steps of training than the others had."""
     tuned: tuple[int, ...] | None
     """The same after a short training at the longest length."""
     cached: bool
     """Whether one token at a time, with a cache of keys and values, gives what the full pass gives."""
+    pairs: Pairs
+    """What its scores are made of besides a vector for each query and one for each key: nothing (no), a number
+    for each offset, or a number for each pair of tokens (yes). A mask is not counted."""
     fused: bool
-    """Whether `scaled_dot_product_attention` can do it without a number for each pair of tokens."""
+    """Whether posenc does it by `scaled_dot_product_attention` without a number for each pair of tokens."""
     change: bool | None
     """Whether a text beyond the training is refused, or changes the numbers of tokens that were there before."""
 
 
 def compare_schemes(
-    schemes: Mapping[str, Scheme] | None = None, held: Mapping[str, tuple[int, ...]] | None = None
+    schemes: Mapping[str, Candidate] | None = None, held: Mapping[str, tuple[int, ...]] | None = None
 ) -> list[Answers]:
     """The answers of all schemes, in the order of the book.
 
     Args:
-        schemes: by name; `SCHEMES` if None.
+        schemes: by name; `CANDIDATES` if None.
         held: as of `held_lengths`; if None, of the results of the chapter `extrapolation`.
 
-    >>> rotary = compare_schemes({"rotary": SCHEMES["rotary"]})[0]
+    >>> rotary = compare_schemes({"rotary": CANDIDATES["rotary"]})[0]
     >>> rotary.shift, rotary.norm, rotary.parameters, rotary.fused
     (True, True, 0, True)
     """
-    held = held_lengths(extrapolation_results()) if held is None else held
+    longer: Mapping[str, tuple[bool, ...]] = {}
+    if held is None:
+        results = extrapolation_results()
+        held, longer = held_lengths(results), trained_longer(results)
     return [
-        measure_scheme(scheme, held=held) for scheme in (SCHEMES if schemes is None else schemes).values()
+        measure_scheme(scheme, held, longer)
+        for scheme in (CANDIDATES if schemes is None else schemes).values()
     ]
 
 
-def measure_scheme(scheme: Scheme, held: Mapping[str, tuple[int, ...]] | None = None) -> Answers:
+def measure_scheme(
+    scheme: Candidate,
+    held: Mapping[str, tuple[int, ...]] | None = None,
+    longer: Mapping[str, tuple[bool, ...]] | None = None,
+) -> Answers:
     """The answers of one scheme.
 
     Args:
-        scheme: one of `SCHEMES`, or another.
+        scheme: one of `CANDIDATES`, or another.
         held: as of `held_lengths`; nothing is known if None.
+        longer: as of `trained_longer`; nothing is known if None.
 
-    >>> measure_scheme(SCHEMES["learned"]).defined
+    >>> measure_scheme(CANDIDATES["learned"]).defined
     2048
     """
-    held = {} if held is None else held
-    return replace(_measured(scheme), held=held.get(scheme.name), tuned=held.get(f"{scheme.name}_tuned"))
+    held, longer = held or {}, longer or {}
+    name = scheme.result or scheme.name
+    return replace(
+        _measured(scheme),
+        held=held.get(name),
+        longer=longer.get(name),
+        tuned=held.get(f"{name}_tuned"),
+    )
 
 
-@lru_cache(maxsize=2 * len(SCHEMES))
-def _measured(scheme: Scheme) -> Answers:
-    graph = scheme.lies == "graph"
+@lru_cache(maxsize=2 * len(CANDIDATES))
+def _measured(scheme: Candidate) -> Answers:
+    if scheme.other_layers is not None:
+        layers = [
+            replace(scheme, make=make, other_layers=None) for make in (scheme.make, scheme.other_layers)
+        ]
+        return _together(scheme, *(_measured(layer) for layer in layers))
+    graph = scheme.tokens == "graph"
     with torch.no_grad(), one_thread():
-        ways, real = scheme.make(SMALL), scheme.make(Setting())
-        memory, cost, pairs = _growth(scheme)
-        narrow = Setting(num_heads=1, head_dim=16, trained=LONG, length=LONG)
+        hooks, real = scheme.make(SMALL), scheme.make(Sizes())
+        memory, cost, square = _growth(scheme)
+        shift = _keeps_shift(scheme, hooks)
+        narrow = Sizes(num_heads=1, head_dim=16, trained=LONG, length=LONG)
         counted = not graph and _works(scheme, scheme.make(narrow), narrow, LONG - 1)
         return Answers(
             scheme,
-            enters=_enters(scheme, ways),
-            shift=_keeps_shift(scheme, ways),
-            norm=_keeps_norm(scheme, ways),
-            direction=None if graph or scheme.causal else _sees_direction(scheme, ways),
+            enters=_enters(scheme, hooks),
+            shift=shift,
+            norm=_keeps_norm(scheme, hooks),
+            direction=None if graph or scheme.causal else _sees_direction(scheme, hooks),
             parameters=sum(p.numel() for p in real.parameters),
             memory=memory if counted else None,
             cost=cost if counted else None,
             defined=None if graph else _defined(scheme, real),
             held=None,
+            longer=None,
             tuned=None,
-            cached=_decodes(scheme, ways),
-            fused=not pairs and _is_the_same_fused(scheme, ways),
-            change=None if graph else _changes(scheme, ways),
+            cached=_decodes(scheme, hooks),
+            pairs=_needs(scheme, shift=shift),
+            fused=not square and hooks.keys_seen is None and _is_the_same_fused(scheme, hooks),
+            change=None if graph else _changes(scheme, hooks),
         )
+
+
+def _together(scheme: Candidate, first: Answers, second: Answers) -> Answers:
+    """Of a model whose layers are by turns of two kinds: what one of them spoils is spoilt, and what one of them
+    sees is seen."""
+    both = (first, second)
+    return replace(
+        first,
+        scheme=scheme,
+        shift=all(each.shift for each in both),
+        norm=all(each.norm for each in both),
+        direction=any(each.direction for each in both),
+        parameters=first.parameters + second.parameters,
+        memory=_of_both(max, first.memory, second.memory),
+        cost=_of_both(lambda a, b: (a + b) / 2, first.cost, second.cost),
+        defined=_of_both(min, first.defined, second.defined),
+        cached=all(each.cached for each in both),
+        pairs=max((each.pairs for each in both), key=get_args(Pairs).index),
+        fused=all(each.fused for each in both),
+        change=any(each.change for each in both),
+    )
+
+
+def _of_both(join: Callable[[_T, _T], _T], first: _T | None, second: _T | None) -> _T | None:
+    return None if first is None or second is None else join(first, second)
 
 
 TASKS = ("back", "copy", "sort")
@@ -134,18 +203,42 @@ TASKS = ("back", "copy", "sort")
 def held_lengths(results: Results, least: float = 0.9) -> dict[str, tuple[int, ...]]:
     """The longest text, of those asked, up to which small models did each of `TASKS`.
 
+    What had not learned its task in the steps that all had counts with those that it got beyond (`trained_longer`).
+
     Args:
         results: of the chapter `extrapolation`.
-        least: accuracy, the mean of all seeds, that counts as done.
+        least: accuracy, that of the middle seed, that counts as done. One seed of five that fails, as some do
+            where the best learning rate is a high one, decides nothing.
 
     Returns:
-        By the name of the scheme, a length for each task; 0 for what is not done at the trained length.
+        By the name of the scheme, a length for each task; 0 for what is not done at the trained length. Those
+        that were not put to all tasks at all lengths are left out.
     """
     found = {}
-    for scheme in results.schemes:
-        done = [results.scores(scheme, task).mean(axis=0) >= least for task in TASKS]
-        found[scheme] = tuple((0, *results.lengths)[int(row.cumprod().sum())] for row in done)
+    for scheme, steps in _tried(results).items():
+        scores = [results.scores(scheme, task, steps=last) for task, last in zip(TASKS, steps, strict=True)]
+        done = [np.median(each, axis=0) >= least for each in scores]
+        if all(row.shape == (len(results.lengths),) for row in done):
+            found[scheme] = tuple((0, *results.lengths)[int(row.cumprod().sum())] for row in done)
     return found
+
+
+def trained_longer(results: Results) -> dict[str, tuple[bool, ...]]:
+    """By the name of the scheme, for each of `TASKS` whether it had not learned it in the steps that all had."""
+    return {
+        scheme: tuple(last != results.steps for last in steps) for scheme, steps in _tried(results).items()
+    }
+
+
+def _tried(results: Results) -> dict[str, list[int]]:
+    """The schemes that were put to all of `TASKS`, and for each task the steps of the longest training."""
+    pairs = {(run["scheme"], run["task"]) for run in results.data["runs"]}
+    longer = results.longer()
+    return {
+        scheme: [max(longer.get((scheme, task), (results.steps,))) for task in TASKS]
+        for scheme in results.schemes
+        if pairs >= {(scheme, task) for task in TASKS}
+    }
 
 
 # --- One layer of attention, with a scheme in it
@@ -156,57 +249,57 @@ _N = 12  # tokens of the small texts
 class _Layer:
     """Attention with random weights and whatever a scheme does."""
 
-    def __init__(self, ways: Ways, setting: Setting, dtype: torch.dtype = torch.float64) -> None:
-        self.ways = ways
-        shape = (3, setting.num_heads, setting.dim, setting.head_dim)
-        self.weights = random(*shape).to(dtype) / math.sqrt(setting.dim)
+    def __init__(self, hooks: Hooks, sizes: Sizes, dtype: torch.dtype = torch.float64) -> None:
+        self.hooks = hooks
+        shape = (3, sizes.num_heads, sizes.dim, sizes.head_dim)
+        self.weights = random(*shape).to(dtype) / math.sqrt(sizes.dim)
 
     def prepared(self, x: Tensor, places: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Queries, keys and values (heads, m, head_dim) of the last m tokens."""
-        x = x if self.ways.add is None else self.ways.add(x, places)
+        x = x if self.hooks.add is None else self.hooks.add(x, places)
         q, k, v = x @ self.weights
-        return (q, k, v) if self.ways.turn is None else (*self.ways.turn(q, k, places), v)
+        return (q, k, v) if self.hooks.turn is None else (*self.hooks.turn(q, k, places), v)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, places: Tensor, *, causal: bool = True) -> Tensor:
         """The outputs (heads, m, head_dim) of the last m tokens."""
         m = q.shape[-2]
         mask = torch.from_numpy(causal_mask(len(places)))[-m:] if causal else None
-        if self.ways.attend is not None:
-            return self.ways.attend(q, k, v, places, mask)
-        bias = None if self.ways.bias is None else self.ways.bias(m, places, q.dtype)
+        if self.hooks.attend is not None:
+            return self.hooks.attend(q, k, v, places, mask)
+        bias = None if self.hooks.bias is None else self.hooks.bias(m, places, q.dtype)
         return dot_product_attention(q, k, v, bias=bias, mask=mask)[0]
 
     def __call__(self, x: Tensor, places: Tensor, *, causal: bool = True) -> Tensor:
         return self.attend(*self.prepared(x, places), places, causal=causal)
 
 
-def _places(scheme: Scheme, n: int, start: int = 0) -> Tensor:
+def _places(scheme: Candidate, n: int, start: int = 0) -> Tensor:
     """The places of n tokens, the first of them number `start`."""
     index = torch.arange(start, start + n)
-    if scheme.lies == "grid":
+    if scheme.tokens == "grid":
         return torch.stack([index // COLUMNS, index % COLUMNS], dim=-1)
-    if scheme.lies == "time":
+    if scheme.tokens == "time":
         return index.double() / 4
-    if scheme.lies == "graph":  # a ring, which its last node closes
+    if scheme.tokens == "graph":  # a ring, which its last node closes
         step = torch.eye(n).roll(1, dims=0)
         return step + step.T
     return index
 
 
-def _so_far(scheme: Scheme, places: Tensor, n: int) -> Tensor:
-    return places[:n, :n] if scheme.lies == "graph" else places[:n]
+def _so_far(scheme: Candidate, places: Tensor, n: int) -> Tensor:
+    return places[:n, :n] if scheme.tokens == "graph" else places[:n]
 
 
-def _works(scheme: Scheme, ways: Ways, setting: Setting, position: int) -> bool:
+def _works(scheme: Candidate, hooks: Hooks, sizes: Sizes, position: int) -> bool:
     """Whether a token at that position can be computed, in float32, together with one at 0.
 
     A code of zeros is none.
     """
     places = torch.cat([_places(scheme, 1), _places(scheme, 1, position)])
-    x = random(2, setting.dim).float()
+    x = random(2, sizes.dim).float()
     try:
-        outputs = _Layer(ways, setting, torch.float32)(x, places)
-        coded = ways.add is None or not torch.equal(ways.add(x, places)[1], x[1])
+        outputs = _Layer(hooks, sizes, torch.float32)(x, places)
+        coded = hooks.add is None or not torch.equal(hooks.add(x, places)[1], x[1])
     except ValueError:
         return False
     return bool(outputs.isfinite().all()) and coded
@@ -215,14 +308,14 @@ def _works(scheme: Scheme, ways: Ways, setting: Setting, position: int) -> bool:
 # --- The questions
 
 
-def _enters(scheme: Scheme, ways: Ways) -> str:
-    if ways.add is not None:
+def _enters(scheme: Candidate, hooks: Hooks) -> Entrance:
+    if hooks.add is not None:
         return "code"
-    if ways.turn is not None:
+    if hooks.turn is not None:
         return "turn"
-    if ways.attend is not None:
+    if hooks.attend is not None:
         return "score"
-    bias = torch.zeros(1) if ways.bias is None else ways.bias(_N, _places(scheme, _N), torch.float64)
+    bias = torch.zeros(1) if hooks.bias is None else hooks.bias(_N, _places(scheme, _N), torch.float64)
     return "mask" if bool(((bias == 0) | (bias == -math.inf)).all()) else "score"
 
 
@@ -230,7 +323,7 @@ def _same(first: Tensor, second: Tensor) -> bool:
     return torch.allclose(first, second, rtol=1e-9, atol=1e-9)
 
 
-def _far_places(scheme: Scheme, ways: Ways, moved: bool = False) -> Tensor:
+def _far_places(scheme: Candidate, hooks: Hooks, moved: bool = False) -> Tensor:
     """Places that reach beyond the trained length, or, where that cannot be, up to it.
 
     With `moved` they are those at the start, moved.
@@ -240,50 +333,50 @@ def _far_places(scheme: Scheme, ways: Ways, moved: bool = False) -> Tensor:
         if moved:
             places = _places(scheme, _N) + (places[0] - _places(scheme, 1)[0])
         with suppress(ValueError):
-            _Layer(ways, SMALL)(random(_N, SMALL.dim), places)
+            _Layer(hooks, SMALL)(random(_N, SMALL.dim), places)
             return places
     raise RuntimeError(f"{scheme.name} works neither beyond {SMALL.trained} positions nor up to them")
 
 
-def _keeps_shift(scheme: Scheme, ways: Ways) -> bool:
-    layer, x, places = _Layer(ways, SMALL), random(_N, SMALL.dim), _places(scheme, _N)
-    if scheme.lies == "graph":
+def _keeps_shift(scheme: Candidate, hooks: Hooks) -> bool:
+    layer, x, places = _Layer(hooks, SMALL), random(_N, SMALL.dim), _places(scheme, _N)
+    if scheme.tokens == "graph":
         order = np.random.default_rng(1).permutation(_N)
         here = layer(x, places, causal=False)[:, order]
         return _same(here, layer(x[order], places[order][:, order], causal=False))
-    return _same(layer(x, places), layer(x, _far_places(scheme, ways, moved=True)))
+    return _same(layer(x, places), layer(x, _far_places(scheme, hooks, moved=True)))
 
 
-def _keeps_norm(scheme: Scheme, ways: Ways) -> bool:
-    places, plain, x = _far_places(scheme, ways), _Layer(Ways(), SMALL), random(_N, SMALL.dim)
-    kept = [(x, x if ways.add is None else ways.add(x, places))]
+def _keeps_norm(scheme: Candidate, hooks: Hooks) -> bool:
+    places, plain, x = _far_places(scheme, hooks), _Layer(Hooks(), SMALL), random(_N, SMALL.dim)
+    kept = [(x, x if hooks.add is None else hooks.add(x, places))]
     q, k, v = plain.prepared(x, places)
-    if ways.turn is not None:
-        kept += zip((q, k), ways.turn(q, k, places), strict=True)
+    if hooks.turn is not None:
+        kept += zip((q, k), hooks.turn(q, k, places), strict=True)
     # A mean of equal values is that value, unless something is done to them.
     equal = torch.ones_like(v)
-    kept.append((equal, _Layer(ways, SMALL).attend(q, k, equal, places)))
+    kept.append((equal, _Layer(hooks, SMALL).attend(q, k, equal, places)))
     return all(_same(before.norm(dim=-1), after.norm(dim=-1)) for before, after in kept)
 
 
-def _sees_direction(scheme: Scheme, ways: Ways) -> bool:
-    layer, x, places = _Layer(ways, SMALL), random(_N, SMALL.dim), _places(scheme, _N)
+def _sees_direction(scheme: Candidate, hooks: Hooks) -> bool:
+    layer, x, places = _Layer(hooks, SMALL), random(_N, SMALL.dim), _places(scheme, _N)
     return not _same(layer(x.flip(0), places, causal=False), layer(x, places, causal=False).flip(1))
 
 
-def _defined(scheme: Scheme, ways: Ways) -> int:
+def _defined(scheme: Candidate, hooks: Hooks) -> int:
     """By bisection: what ends, ends once and for all."""
-    if _works(scheme, ways, Setting(), FAR - 1):
+    if _works(scheme, hooks, Sizes(), FAR - 1):
         return FAR
     works, fails = 0, FAR - 1
     while fails - works > 1:
         middle = (works + fails) // 2
-        works, fails = (middle, fails) if _works(scheme, ways, Setting(), middle) else (works, middle)
+        works, fails = (middle, fails) if _works(scheme, hooks, Sizes(), middle) else (works, middle)
     return works + 1
 
 
-def _decodes(scheme: Scheme, ways: Ways) -> bool:
-    layer, x, places = _Layer(ways, SMALL), random(_N, SMALL.dim), _far_places(scheme, ways)
+def _decodes(scheme: Candidate, hooks: Hooks) -> bool:
+    layer, x, places = _Layer(hooks, SMALL), random(_N, SMALL.dim), _far_places(scheme, hooks)
     cache = torch.empty(2, SMALL.num_heads, 0, SMALL.head_dim, dtype=x.dtype)
     steps = []
     for t in range(_N):
@@ -294,36 +387,64 @@ def _decodes(scheme: Scheme, ways: Ways) -> bool:
     return _same(torch.cat(steps, dim=1), layer(x, places))
 
 
-def _is_the_same_fused(scheme: Scheme, ways: Ways) -> bool:
-    layer, places = _Layer(ways, SMALL), _places(scheme, _N)
+_FEW = 4
+
+
+def _needs(scheme: Candidate, *, shift: bool) -> Pairs:
+    """By the rank of the scores of later queries with earlier keys: a product of a vector for each query and one
+    for each key has at most their width, and a few columns for what is added."""
+    n, sizes = 64, Sizes(num_heads=4, head_dim=16, trained=512, length=512)
+    hooks = scheme.make(sizes)
+    if hooks.bias is None and hooks.attend is None:
+        return "no"
+    layer, places, causal = _Layer(hooks, sizes), _places(scheme, n), scheme.tokens != "graph"
+    q, k, v = layer.prepared(random(n, sizes.dim) / 2, places)
+    empty = layer.attend(q, k, torch.zeros_like(v), places, causal=causal)
+    weights = []
+    for keys in torch.eye(n, dtype=v.dtype).split(sizes.head_dim, dim=1):  # values that tell keys apart
+        weights.append(layer.attend(q, k, keys.expand(len(v), -1, -1), places, causal=causal) - empty)
+    scores = torch.cat(weights, dim=-1)[:, n // 2 :, : n // 2].log()
+    scores = scores - scores.mean(dim=-1, keepdim=True)  # softmax leaves them but for a number a row
+    if int(torch.linalg.matrix_rank(scores, rtol=1e-10).max()) <= sizes.head_dim + _FEW:
+        return "no"
+    return "offsets" if shift and hooks.attend is None and scheme.tokens == "line" else "yes"
+
+
+def _is_the_same_fused(scheme: Candidate, hooks: Hooks) -> bool:
+    layer, places = _Layer(hooks, SMALL), _places(scheme, _N)
     q, k, v = layer.prepared(random(_N, SMALL.dim), places)
-    return _same(_fused(ways, q, k, v, places), layer.attend(q, k, v, places))
+    return _same(_fused(hooks, q, k, v, places), layer.attend(q, k, v, places))
 
 
-def _changes(scheme: Scheme, ways: Ways) -> bool:
+def _changes(scheme: Candidate, hooks: Hooks) -> bool:
     x, places = random(SMALL.length, SMALL.dim), _places(scheme, SMALL.length)
-    short = replace(SMALL, length=SMALL.trained)
+    short = SMALL if scheme.planned else replace(SMALL, length=SMALL.trained)
     plain = _Layer(scheme.make(short), short)
     before = plain(x[:_N], places[:_N])
     try:
         longer = plain(x, places)[:, :_N]
     except ValueError:
         return True
-    return not (_same(before, longer) and _same(before, _Layer(ways, SMALL)(x[:_N], places[:_N])))
+    return not (_same(before, longer) and _same(before, _Layer(hooks, SMALL)(x[:_N], places[:_N])))
 
 
 # --- Memory and cost
 
 
-def _fused(ways: Ways, q: Tensor, k: Tensor, v: Tensor, places: Tensor) -> Tensor:
+def _fused(hooks: Hooks, q: Tensor, k: Tensor, v: Tensor, places: Tensor) -> Tensor:
     """Causal attention by torch's kernels, as far as they can do it."""
-    if ways.fused is not None:
-        return ways.fused(q, k, v)
-    if ways.attend is not None:
-        return ways.attend(q, k, v, places, torch.from_numpy(causal_mask(len(q[0]))))
-    if ways.bias is None:
+    if hooks.columns is not None:
+        (q, k), dim, n_values = hooks.columns(q, k), q.shape[-1], v.shape[-1]
+        width = -(-q.shape[-1] // 8) * 8  # torch has no fast kernel for anything else
+        q, k, v = (pad(x, (0, width - x.shape[-1])) for x in (q, k, v))
+        return scaled_dot_product_attention(
+            q[None], k[None], v[None], is_causal=True, scale=1 / math.sqrt(dim)
+        )[0, ..., :n_values]
+    if hooks.attend is not None:
+        return hooks.attend(q, k, v, places, torch.from_numpy(causal_mask(len(q[0]))))
+    if hooks.bias is None:
         return scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True)[0]
-    bias = ways.bias(q.shape[-2], places, q.dtype)
+    bias = hooks.bias(q.shape[-2], places, q.dtype)
     return scaled_dot_product_attention(q[None], k[None], v[None], attn_mask=bias.expand(1, len(q), -1, -1))[
         0
     ]
@@ -334,7 +455,7 @@ _SOFTMAX = 6
 
 
 class _Count(TorchDispatchMode):
-    """Operations, and the most bytes that lived at one time besides what was given and what attention gives."""
+    """Operations, and the most bytes that lived at one time besides what was given."""
 
     def __init__(self, *given: Tensor) -> None:
         super().__init__()
@@ -344,19 +465,12 @@ class _Count(TorchDispatchMode):
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         result = func(*args, **(kwargs or {}))
+        if func.is_view:
+            return result
         made = [
             x for x in (result if isinstance(result, tuple | list) else [result]) if isinstance(x, Tensor)
         ]
         name = func.overloadpacket.__name__
-        if "scaled_dot_product" in name:
-            q, k, v = args[:3]
-            each = (
-                2 * q.shape[-1] + 2 * v.shape[-1] + _SOFTMAX + ((kwargs or {}).get("attn_mask") is not None)
-            )
-            self.operations += q[..., 0].numel() * k.shape[-2] * each
-            return result  # what any attention makes
-        if func.is_view:
-            return result
         each = 2 * args[-1].shape[-2] if name in ("mm", "bmm", "addmm") else 1
         self.operations += sum(each * x.numel() for x in made)
         self._alive = [(ref, size) for ref, size in self._alive if not ref.expired()]
@@ -369,37 +483,58 @@ class _Count(TorchDispatchMode):
         return result
 
 
-def _counted(scheme: Scheme, n: int) -> tuple[int, int]:
-    """Operations and bytes of attention with a scheme over n tokens in float32, its parameters among the bytes."""
-    setting = Setting(trained=n, length=n)
-    ways = scheme.make(setting)
-    x = torch.zeros(n, setting.dim)
-    q, k, v = torch.zeros(3, setting.num_heads, n, setting.head_dim)
+def _counted(scheme: Candidate, n: int) -> tuple[int, int, int]:
+    """Of attention with a scheme over n tokens in float32: operations before all queries meet all keys, those of
+    the meeting, and bytes, its parameters among them.
+
+    What a window leaves out is counted here as if it were computed, and not in `_growth`.
+    """
+    sizes = Sizes(trained=n, length=n)
+    hooks = scheme.make(sizes)
+    x = torch.zeros(n, sizes.dim)
+    q, k, v = torch.zeros(3, sizes.num_heads, n, sizes.head_dim)
     places = _places(scheme, n)
-    with _Count(x, q, k, v, places, *ways.parameters) as count:
-        if ways.add is not None:
-            ways.add(x, places)
-        if ways.turn is not None:
-            q, k = ways.turn(q, k, places)
-        _fused(ways, q, k, v, places)
-    return count.operations, count.most + sum(p.nbytes for p in ways.parameters)
+    meeting = sizes.num_heads * n * n * (2 * sizes.head_dim + _SOFTMAX)
+    with _Count(x, q, k, v, places, *hooks.parameters) as count:
+        if hooks.add is not None:
+            x = hooks.add(x, places)
+        if hooks.turn is not None:
+            q, k = hooks.turn(q, k, places)
+        if hooks.columns is not None:
+            q, k = hooks.columns(q, k)
+        elif hooks.attend is not None and hooks.keys_seen is None:
+            hooks.attend(q, k, v, places, torch.from_numpy(causal_mask(n)))
+        elif hooks.bias is not None and hooks.keys_seen is None:
+            hooks.bias(n, places, q.dtype)
+            meeting += sizes.num_heads * n * n
+    own = hooks.attend is not None and hooks.columns is None and hooks.keys_seen is None
+    meeting = 0 if own else meeting + sizes.num_heads * n * n * 2 * q.shape[-1]
+    return count.operations, meeting, count.most + sum(p.nbytes for p in hooks.parameters)
 
 
-def _growth(scheme: Scheme) -> tuple[float, float, bool]:
+def _growth(scheme: Candidate) -> tuple[float, float, bool]:
     """Memory and cost at `LONG` as in `Answers`, and whether memory grows with the square of the length.
 
     Counts are polynomials in n: the one through three lengths is followed, once it has met a fourth.
     """
     plain, ours = ([_counted(each, n) for n in _LENGTHS] for each in (_PLAIN, scheme))
-    attention = _polynomial(_PLAIN, [operations for operations, _ in plain])
-    operations = _polynomial(scheme, [operations for operations, _ in ours])
-    size = _polynomial(scheme, [size for _, size in ours])
-    keys_and_values = 2 * 4 * Setting().dim * LONG
-    return size(LONG) / keys_and_values, operations(LONG) / attention(LONG) - 1, size.grows
+    attention = _polynomial(_PLAIN, [meeting for _, meeting, _ in plain])
+    before, meeting, size = (_polynomial(scheme, list(values)) for values in zip(*ours, strict=True))
+    share = _share_seen(LONG, scheme.make(Sizes()).keys_seen)
+    operations = before(LONG) + share * meeting(LONG)
+    keys_and_values = 2 * 4 * Sizes().dim * LONG
+    return size(LONG) / keys_and_values, operations / attention(LONG) - 1, size.grows
+
+
+def _share_seen(n: int, keys: int | None) -> float:
+    """Of the pairs of a query and a key that is not later: how many are left if each query sees so many keys."""
+    if keys is None or keys >= n:
+        return 1.0
+    return (keys * (keys + 1) / 2 + (n - keys) * keys) / (n * (n + 1) / 2)
 
 
 _LENGTHS = (192, 256, 320, 448)  # so long that what grows with the square is the most
-_PLAIN = Scheme("none", "", lambda setting: Ways())
+_PLAIN = Candidate("none", "", lambda sizes: Hooks())
 
 
 @dataclass(frozen=True)
@@ -418,7 +553,7 @@ class _Square:
         return self.c != 0
 
 
-def _polynomial(scheme: Scheme, values: list[int]) -> _Square:
+def _polynomial(scheme: Candidate, values: list[int]) -> _Square:
     (x, y, z), (f, g, h) = _LENGTHS[:3], values[:3]
     first, second = Fraction(g - f, y - x), Fraction(h - g, z - y)
     c = (second - first) / (z - x)

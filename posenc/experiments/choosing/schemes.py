@@ -6,15 +6,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
 from array_api_compat import torch as xp
 from torch import Tensor
-from torch.nn.functional import logsigmoid, pad, scaled_dot_product_attention
+from torch.nn.functional import logsigmoid, pad
 
-from posenc.alibi import alibi_bias, alibi_slopes, widen
+from posenc.alibi import alibi_bias, alibi_slopes, column_count, widen
 from posenc.attention import dot_product_attention
 from posenc.contextual import contextual_bias, contextual_positions, forget_bias, forget_positions
 from posenc.extrapolation import logn_scale
@@ -23,7 +23,6 @@ from posenc.grids import coordinate_encoding, interpolate_grid
 from posenc.learned import interpolate_table, learned_encoding
 from posenc.locality import rbf_encoding
 from posenc.naive import integer_encoding, one_hot_encoding
-from posenc.nn import AlibiAttention
 from posenc.relative import fire_bias, kerple_bias, relative_bias, shaw_attention, t5_bias
 from posenc.rotary import (
     apply_rotary,
@@ -45,14 +44,15 @@ from posenc.rotary import (
 from posenc.sinusoidal import sinusoidal_encoding, sinusoidal_frequencies
 from posenc.times import periodic_encoding, time_encoding, time_frequencies
 
-__all__ = ["COLUMNS", "SCHEMES", "Scheme", "Setting", "Ways", "random"]
+__all__ = ["CANDIDATES", "COLUMNS", "Candidate", "Hooks", "Sizes", "random"]
 
-Lies = Literal["line", "grid", "time", "graph"]
+Tokens = Literal["line", "grid", "time", "graph"]
+Maker = Callable[["Sizes"], "Hooks"]
 
 
 @dataclass(frozen=True)
-class Setting:
-    """The layer of attention that a scheme is made for, and the texts that it reads."""
+class Sizes:
+    """The sizes of the layer of attention that a scheme is made for, and of the texts that it reads."""
 
     num_heads: int = 12
     head_dim: int = 64
@@ -73,10 +73,10 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Ways:
+class Hooks:
     """What a scheme does in one layer; None where it does nothing.
 
-    Places are those of all tokens so far, as `Scheme.lies` says; the tokens in hand are the last m of them.
+    Places are those of all tokens so far, as `Candidate.tokens` says; the tokens in hand are the last m of them.
     """
 
     add: Callable[[Tensor, Tensor], Tensor] | None = None
@@ -91,25 +91,39 @@ class Ways:
     attend: Callable[[Tensor, Tensor, Tensor, Tensor, Tensor | None], Tensor] | None = None
     """An attention of its own: queries (heads, m, head_dim), keys and values (heads, n, head_dim), places, mask."""
 
-    fused: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None
-    """Causal attention with `bias` at 0..n − 1 that makes no bias; None: there is no such thing."""
+    columns: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]] | None = None
+    """Queries and keys (heads, n, head_dim) at 0..n − 1 to wider ones whose causal attention is that of `bias`
+    or `attend`; None: there are none."""
+
+    keys_seen: int | None = None
+    """How many keys a query sees at most; None: all up to itself. What it does not see need not be computed."""
 
     parameters: tuple[Tensor, ...] = ()
-    """What is trained."""
+    """What is trained, as it is in training."""
 
 
 @dataclass(frozen=True)
-class Scheme:
-    """A scheme of the book."""
+class Candidate:
+    """A scheme of the book, to be put to the questions."""
 
     name: str
     section: str
     """Where the book explains it: a page and a heading."""
-    make: Callable[[Setting], Ways]
-    lies: Lies = "line"
+    make: Maker
+    tokens: Tokens = "line"
     """How its tokens lie: in a line, on a grid (a column for each coordinate), in time, or in a graph."""
     causal: bool = False
     """Whether it is made for the causal mask, which is in it."""
+    other_layers: Maker | None = None
+    """What every other layer of the model does; None: all layers do the same."""
+    result: str | None = None
+    """Its name in the results of the chapter `extrapolation`; None: the same name."""
+    planned: bool = False
+    """Whether its training already provides for the length that is to be read."""
+
+    def __post_init__(self) -> None:
+        if self.tokens not in get_args(Tokens):
+            raise ValueError(f"tokens must be one of {', '.join(get_args(Tokens))}, got {self.tokens!r}")
 
 
 COLUMNS = 4
@@ -125,67 +139,73 @@ def random(*shape: int) -> Tensor:
 # --- Makers
 
 
-def _codes(encode: Callable[[Tensor, int], Tensor]) -> Callable[[Setting], Ways]:
+def _codes(encode: Callable[[Tensor, int], Tensor]) -> Maker:
     """Of what is added: places and the width of the model to codes."""
 
-    def make(setting: Setting) -> Ways:
-        return Ways(add=lambda x, places: x + encode(places[-len(x) :], setting.dim).to(x.dtype))
+    def make(sizes: Sizes) -> Hooks:
+        return Hooks(add=lambda x, places: x + encode(places[-len(x) :], sizes.dim).to(x.dtype))
 
     return make
 
 
 def _rotary(
-    frequencies: Callable[[Setting, int], np.ndarray | None],
-    scale: Callable[[Setting], float] = lambda setting: 1.0,
-    rotary_dim: Callable[[Setting], int | None] = lambda setting: None,
-) -> Callable[[Setting], Ways]:
-    """Of RoPE, with the frequencies that belong to a setting and to the number of positions so far."""
+    frequencies: Callable[[Sizes, int], np.ndarray | None],
+    scale: Callable[[Sizes], float] = lambda sizes: 1.0,
+    rotary_dim: Callable[[Sizes], int | None] = lambda sizes: None,
+) -> Maker:
+    """Of RoPE, with the frequencies that belong to a sizes and to the number of positions so far."""
 
-    def make(setting: Setting) -> Ways:
+    def make(sizes: Sizes) -> Hooks:
         def turn(q: Tensor, k: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
-            omega = frequencies(setting, int(places[-1]) + 1)
+            omega = frequencies(sizes, int(places[-1]) + 1)
             q, k = (
                 apply_rotary(
                     x,
                     places[-x.shape[-2] :],
                     frequencies=omega,
-                    scale=scale(setting),
-                    rotary_dim=rotary_dim(setting),
+                    scale=scale(sizes),
+                    rotary_dim=rotary_dim(sizes),
                 )
                 for x in (q, k)
             )
             return q, k
 
-        return Ways(turn=turn)
+        return Hooks(turn=turn)
 
     return make
 
 
-def _axes(frequencies: Callable[[int], np.ndarray]) -> Callable[[Setting], Ways]:
+_ROPE = _rotary(lambda sizes, n: None)
+
+
+def _axes(frequencies: Callable[[int], np.ndarray]) -> Maker:
     """Of RoPE on a grid."""
 
-    def make(setting: Setting) -> Ways:
-        omega = frequencies(setting.head_dim)
+    def make(sizes: Sizes) -> Hooks:
+        omega = frequencies(sizes.head_dim)
 
         def turn(q: Tensor, k: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
             t = places[-q.shape[-2] :]
             t = pad(t, (len(omega) - t.shape[1], 0))  # an image stands at time 0
             return apply_rotary_axes(q, t, omega), apply_rotary_axes(k, t, omega)
 
-        return Ways(turn=turn)
+        return Hooks(turn=turn)
 
     return make
 
 
-def _learned(kind: Literal["error", "clamp", "stretch", "grid"]) -> Callable[[Setting], Ways]:
-    """Of a table with a row for each token of the training, and what is done beyond."""
+def _learned(kind: Literal["error", "clamp", "stretch", "grid", "starts"]) -> Maker:
+    """Of a table with a row for each token of the training, and what is done beyond; or, for training at random
+    starts, with a row for each that is to be read."""
 
-    def make(setting: Setting) -> Ways:
-        table = random(setting.trained, setting.dim).float()
-        if setting.length > setting.trained and kind == "stretch":
-            table = interpolate_table(table, setting.length)
-        if setting.length > setting.trained and kind == "grid":
-            old, new = ((n // COLUMNS, COLUMNS) for n in (setting.trained, setting.length))
+    def make(sizes: Sizes) -> Hooks:
+        trained = table = random(sizes.trained, sizes.dim).float()
+        if kind == "starts":
+            trained = table = table.repeat(-(-sizes.length // sizes.trained), 1)
+        if sizes.length > sizes.trained and kind == "stretch":
+            table = interpolate_table(table, sizes.length)
+        if sizes.length > sizes.trained and kind == "grid":
+            old, new = ((n // COLUMNS, COLUMNS) for n in (sizes.trained, sizes.length))
             table = interpolate_grid(table, old, new)
 
         def add(x: Tensor, places: Tensor) -> Tensor:
@@ -195,23 +215,23 @@ def _learned(kind: Literal["error", "clamp", "stretch", "grid"]) -> Callable[[Se
                 t, table.to(x.dtype), overflow="clamp" if kind == "clamp" else "error"
             )
 
-        return Ways(add=add, parameters=(table,))
+        return Hooks(add=add, parameters=(trained,))
 
     return make
 
 
 def _biased(
-    bias: Callable[..., Tensor], *shapes: Callable[[Setting], tuple[int, ...]], **options: Any
-) -> Callable[[Setting], Ways]:
+    bias: Callable[..., Tensor], *shapes: Callable[[Sizes], tuple[int, ...]], **options: Any
+) -> Maker:
     """Of a bias by parameters of these shapes, all of them above 0."""
 
-    def make(setting: Setting) -> Ways:
-        parameters = tuple(random(*shape(setting)).abs().float() for shape in shapes)
+    def make(sizes: Sizes) -> Hooks:
+        parameters = tuple(random(*shape(sizes)).abs().float() for shape in shapes)
 
         def matrix(m: int, places: Tensor, dtype: torch.dtype) -> Tensor:
             return bias(*(p.to(dtype) for p in parameters), *_span(m, places), **options)
 
-        return Ways(bias=matrix, parameters=parameters)
+        return Hooks(bias=matrix, parameters=parameters)
 
     return make
 
@@ -223,28 +243,44 @@ def _span(m: int, places: Tensor) -> tuple[Any, Any]:
     return places[-m:], places
 
 
-def _alibi(setting: Setting) -> Ways:
-    attention, slopes = AlibiAttention(setting.num_heads), torch.from_numpy(alibi_slopes(setting.num_heads))
-    return Ways(
-        bias=lambda m, places, dtype: alibi_bias(slopes.to(dtype), *_span(m, places), causal=False),
-        fused=lambda q, k, v: attention(q[None], k[None], v[None])[0],
-    )
+def _alibi(scale: Callable[[Sizes], float] = lambda sizes: 1.0) -> Maker:
+    """Of ALiBi, with a factor for its published slopes."""
+
+    def make(sizes: Sizes) -> Hooks:
+        slopes = scale(sizes) * torch.from_numpy(alibi_slopes(sizes.num_heads))
+
+        def columns(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+            places = torch.arange(k.shape[-2], dtype=torch.float64) - k.shape[-2] // 2
+            return _wider(q, k, slopes, places)
+
+        return Hooks(
+            bias=lambda m, places, dtype: alibi_bias(slopes.to(dtype), *_span(m, places), causal=False),
+            columns=columns,
+        )
+
+    return make
 
 
-def _fire(setting: Setting) -> Ways:
-    width, heads = 32, setting.num_heads
+def _wider(q: Tensor, k: Tensor, slopes: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+    """Queries and keys with the columns that ALiBi with these slopes takes at these places, and no padding."""
+    width = q.shape[-1] + column_count(q.dtype, xp)
+    return widen(q, k, slopes * math.sqrt(q.shape[-1]), places, width, xp, q.dtype)
+
+
+def _fire(sizes: Sizes) -> Hooks:
+    width, heads = 32, sizes.num_heads
     network = [random(*shape).float() for shape in ((width,), (width,), (heads, width), (heads,))]
-    c, threshold = torch.tensor(0.1), torch.tensor(float(setting.trained))
+    c, threshold = torch.tensor(0.1), torch.tensor(float(sizes.trained))
 
     def bias(m: int, places: Tensor, dtype: torch.dtype) -> Tensor:
         w, v, out, start = (x.to(dtype) for x in network)
         return fire_bias(w, v, out, start, *_span(m, places), c=c, threshold=threshold)
 
-    return Ways(bias=bias, parameters=(*network, c, threshold))
+    return Hooks(bias=bias, parameters=(*network, c, threshold))
 
 
-def _shaw(setting: Setting) -> Ways:
-    tables = tuple(random(2 * 16 + 1, setting.head_dim).float() for _ in range(2))
+def _shaw(sizes: Sizes) -> Hooks:
+    tables = tuple(random(2 * 16 + 1, sizes.head_dim).float() for _ in range(2))
 
     def attend(q: Tensor, k: Tensor, v: Tensor, places: Tensor, mask: Tensor | None) -> Tensor:
         of_keys, of_values = (table.to(q.dtype) for table in tables)
@@ -253,25 +289,36 @@ def _shaw(setting: Setting) -> Ways:
             q, k, v, of_keys, of_values, mask=mask, query_positions=last, key_positions=places
         )[0]
 
-    return Ways(attend=attend, parameters=tables)
+    return Hooks(attend=attend, parameters=tables)
 
 
-def _xpos(setting: Setting) -> Ways:
-    return Ways(turn=lambda q, k, places: apply_xpos(q, k, places[-q.shape[-2] :]))
+def _xpos(scale_base: Callable[[Sizes], float]) -> Maker:
+    return lambda sizes: Hooks(
+        turn=lambda q, k, places: apply_xpos(q, k, places[-q.shape[-2] :], scale_base=scale_base(sizes))
+    )
 
 
-def _log_n(setting: Setting) -> Ways:
-    def turn(q: Tensor, k: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
-        factor = logn_scale(places[-q.shape[-2] :], setting.trained, dtype=q.dtype)
-        return q * factor[:, None], k
+def _log_n(first: Maker) -> Maker:
+    """Of what is turned as by `first`, and then the queries multiplied."""
 
-    return Ways(turn=turn)
+    def make(sizes: Sizes) -> Hooks:
+        before = first(sizes).turn
+
+        def turn(q: Tensor, k: Tensor, places: Tensor) -> tuple[Tensor, Tensor]:
+            if before is not None:
+                q, k = before(q, k, places)
+            factor = logn_scale(places[-q.shape[-2] :], sizes.trained, dtype=q.dtype)
+            return q * factor[:, None], k
+
+        return Hooks(turn=turn)
+
+    return make
 
 
-def _forget_gate(setting: Setting) -> Ways:
+def _forget_gate(sizes: Sizes) -> Hooks:
     """Gates that are made of the keys of all heads."""
-    matrix = random(setting.dim, setting.num_heads).float() / math.sqrt(setting.dim)
-    start = torch.zeros(setting.num_heads)
+    matrix = random(sizes.dim, sizes.num_heads).float() / math.sqrt(sizes.dim)
+    start = torch.zeros(sizes.num_heads)
 
     def log_gates(k: Tensor) -> Tensor:
         gates = k.transpose(0, 1).flatten(1) @ matrix.to(k.dtype) + start.to(k.dtype)
@@ -280,77 +327,111 @@ def _forget_gate(setting: Setting) -> Ways:
     def attend(q: Tensor, k: Tensor, v: Tensor, places: Tensor, mask: Tensor | None) -> Tensor:
         return dot_product_attention(q, k, v, bias=forget_bias(log_gates(k), q.shape[-2]))[0]
 
-    def fused(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        """As `posenc.nn.AlibiAttention`, with the sums of gates as positions."""
-        width = setting.head_dim + 8
-        slopes = torch.full((len(q),), math.sqrt(setting.head_dim), dtype=torch.float64)
-        q, k = widen(q, k, slopes, forget_positions(log_gates(k)), width, xp)
-        v = pad(v, (0, 8))
-        return scaled_dot_product_attention(
-            q[None], k[None], v[None], is_causal=True, scale=1 / math.sqrt(setting.head_dim)
-        )[0, ..., : setting.head_dim]
+    def columns(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+        """As ALiBi with slopes of 1, with the sums of gates as positions."""
+        return _wider(q, k, torch.ones(len(q), dtype=torch.float64), forget_positions(log_gates(k)))
 
-    return Ways(attend=attend, fused=fused, parameters=(matrix, start))
+    return Hooks(attend=attend, columns=columns, parameters=(matrix, start))
 
 
-def _counting(setting: Setting) -> Ways:
+def _counting(sizes: Sizes) -> Hooks:
     """CoPE, up to 64."""
-    table = random(65, setting.head_dim).float()
+    table = random(65, sizes.head_dim).float()
 
     def attend(q: Tensor, k: Tensor, v: Tensor, places: Tensor, mask: Tensor | None) -> Tensor:
-        gates = (q @ k.mT / math.sqrt(setting.head_dim)).sigmoid()
+        gates = (q @ k.mT / math.sqrt(sizes.head_dim)).sigmoid()
         positions = contextual_positions(gates, max_position=len(table) - 1)
         bias = contextual_bias(q, table.to(q.dtype), positions)
         return dot_product_attention(q, k, v, bias=bias, mask=mask)[0]
 
-    return Ways(attend=attend, parameters=(table,))
+    return Hooks(attend=attend, parameters=(table,))
 
 
-def _window(setting: Setting) -> Ways:
-    """RoPE whose queries see half of the trained length."""
+def _window(keys: Callable[[Sizes], int]) -> Maker:
+    """Of RoPE whose queries see so many keys, themselves among them."""
 
-    def bias(m: int, places: Tensor, dtype: torch.dtype) -> Tensor:
-        outside = (places - places[-m:, None]).abs() >= setting.trained // 2
-        return torch.zeros((), dtype=dtype).where(~outside, -math.inf)
+    def make(sizes: Sizes) -> Hooks:
+        def bias(m: int, places: Tensor, dtype: torch.dtype) -> Tensor:
+            outside = (places - places[-m:, None]).abs() >= keys(sizes)
+            return torch.zeros((), dtype=dtype).where(~outside, -math.inf)
 
-    return replace(_rotary(lambda setting, n: None)(setting), bias=bias)
+        return replace(_ROPE(sizes), bias=bias, keys_seen=keys(sizes))
+
+    return make
 
 
-def _bumps(setting: Setting) -> Ways:
+_SINKS = 4
+
+
+def _sinks(sizes: Sizes) -> Hooks:
+    """RoPE in a window as long as the training, and the first keys, as if they stood at the window's far end."""
+    keys = sizes.trained
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, places: Tensor, mask: Tensor | None) -> Tensor:
+        t, u = places[-q.shape[-2] :], places
+        near = apply_rotary(q, t) @ apply_rotary(k, u).mT
+        # In a cache of the sinks and the window the query never stands behind its end.
+        first, last = k[:, :_SINKS], (t - places[0]).clamp(max=keys - 1)
+        far = apply_rotary(q, last) @ apply_rotary(first, first.shape[1]).mT
+        scores = torch.cat([far, near[..., _SINKS:]], dim=-1) / math.sqrt(q.shape[-1])
+        outside = (u - t[:, None]).abs() >= keys
+        outside[:, :_SINKS] = False
+        outside = outside if mask is None else outside | mask
+        return dot_product_attention(torch.zeros_like(q), k, v, bias=scores, mask=outside)[0]
+
+    return replace(_ROPE(sizes), attend=attend, keys_seen=keys + _SINKS)
+
+
+def _dropped(sizes: Sizes) -> Hooks:
+    """RoPE in training, and none for longer texts."""
+    return Hooks() if sizes.factor > 1 else _ROPE(sizes)
+
+
+def _scaled(sizes: Sizes) -> Hooks:
+    """Positions from 0 to 1, in every column."""
+
+    def add(x: Tensor, places: Tensor) -> Tensor:
+        share = places[-len(x) :].double() / places[-1].clamp(min=1)
+        return x + share[:, None].to(x.dtype)
+
+    return Hooks(add=add)
+
+
+def _bumps(sizes: Sizes) -> Hooks:
     """As many centres as the model is wide, past both ends; as wide as they lie apart, a position at least."""
-    centers = np.linspace(-4, setting.length + 3, setting.dim)
+    centers = np.linspace(-4, sizes.length + 3, sizes.dim)
     sigma = max(float(centers[1] - centers[0]), 1.0)
-    return Ways(add=lambda x, places: x + rbf_encoding(places[-len(x) :], centers, sigma, dtype=x.dtype))
+    return Hooks(add=lambda x, places: x + rbf_encoding(places[-len(x) :], centers, sigma, dtype=x.dtype))
 
 
-def _mixed(setting: Setting) -> Ways:
+def _mixed(sizes: Sizes) -> Hooks:
     """A direction for each pair and head, and these are trained."""
-    angles = random(setting.num_heads)
+    angles = random(sizes.num_heads)
     omega = torch.from_numpy(
-        np.stack([mixed_frequencies(setting.head_dim, float(angle)) for angle in angles])
+        np.stack([mixed_frequencies(sizes.head_dim, float(angle)) for angle in angles])
     ).float()
 
     def turned(x: Tensor, places: Tensor) -> Tensor:
         heads = zip(x, omega, strict=True)
         return torch.stack([apply_rotary_axes(head, places[-len(head) :], w) for head, w in heads])
 
-    return Ways(turn=lambda q, k, places: (turned(q, places), turned(k, places)), parameters=(omega,))
+    return Hooks(turn=lambda q, k, places: (turned(q, places), turned(k, places)), parameters=(omega,))
 
 
 _MARKS = 8  # columns of a code of nodes
 
 
-def _nodes(codes: Callable[[np.ndarray], np.ndarray]) -> Callable[[Setting], Ways]:
+def _nodes(codes: Callable[[np.ndarray], np.ndarray]) -> Maker:
     """Of a graph: the columns of its nodes, by a trained matrix as wide as the model."""
 
-    def make(setting: Setting) -> Ways:
-        matrix = random(_MARKS, setting.dim).float()
+    def make(sizes: Sizes) -> Hooks:
+        matrix = random(_MARKS, sizes.dim).float()
 
         def add(x: Tensor, graph: Tensor) -> Tensor:
             columns = torch.from_numpy(np.nan_to_num(codes(graph.numpy())))[-len(x) :]
             return x + columns.to(x.dtype) @ matrix[: columns.shape[1]].to(x.dtype)
 
-        return Ways(add=add, parameters=(matrix,))
+        return Hooks(add=add, parameters=(matrix,))
 
     return make
 
@@ -364,167 +445,205 @@ def _waves(graph: np.ndarray) -> np.ndarray:
     return laplacian_eigenvectors(graph, min(_MARKS, len(graph) - 1)).vectors if len(graph) > 1 else 0 * graph
 
 
-def _distances(setting: Setting) -> Ways:
-    slopes = torch.from_numpy(alibi_slopes(setting.num_heads))
+def _distances(sizes: Sizes) -> Hooks:
+    """A number for each distance and head, the last of them for nodes without a path."""
+    table = random(_PATHS, sizes.num_heads).float()
 
     def bias(m: int, graph: Tensor, dtype: torch.dtype) -> Tensor:
-        distance = torch.from_numpy(anchor_distances(graph.numpy(), range(len(graph))))
-        return -(slopes[:, None, None] * distance[-m:]).to(dtype)
+        distance = anchor_distances(graph.numpy(), range(len(graph)))[-m:]
+        apart = torch.from_numpy(np.minimum(distance, _PATHS - 1)).long()
+        return table.to(dtype)[apart].movedim(-1, 0)
 
-    return Ways(bias=bias)
-
-
-def _heads(setting: Setting) -> tuple[int, ...]:
-    return (setting.num_heads,)
+    return Hooks(bias=bias, parameters=(table,))
 
 
-SCHEMES = {
-    scheme.name: scheme
-    for scheme in (
-        Scheme("none", "order.md#causal-mask", lambda setting: Ways()),
-        Scheme("none_logn", "extrapolation.md#spread", _log_n),
-        Scheme("integer", "naive.md#integer-code", _codes(integer_encoding)),
-        Scheme("one_hot", "naive.md#one-hot", _codes(one_hot_encoding)),
-        Scheme("sinusoidal", "sinusoidal.md", _codes(sinusoidal_encoding)),
-        Scheme(
+_PATHS = 512
+"""Distances that Graphormer's released code tells apart, those without a path among them."""
+
+
+def _heads(sizes: Sizes) -> tuple[int, ...]:
+    return (sizes.num_heads,)
+
+
+_LLAMA_TOKENS, _ALIBI_TOKENS = 4096, 1024
+"""The trained length of Llama 2, whose base is 10,000, and one for which ALiBi's slopes were published."""
+
+CANDIDATES = {
+    each.name: each
+    for each in (
+        Candidate("none", "order.md#causal-mask", lambda sizes: Hooks()),
+        Candidate("none_logn", "extrapolation.md#spread", _log_n(lambda sizes: Hooks())),
+        Candidate("integer", "naive.md#integer-code", _codes(integer_encoding)),
+        Candidate("scaled", "naive.md#scaled", _scaled),
+        Candidate("one_hot", "naive.md#one-hot", _codes(one_hot_encoding)),
+        Candidate("sinusoidal", "sinusoidal.md", _codes(sinusoidal_encoding)),
+        Candidate("sinusoidal_offset", "extrapolation.md#rows", _codes(sinusoidal_encoding)),
+        Candidate(
             "periodic",
             "times.md#circle",
-            lambda setting: _codes(lambda t, dim: periodic_encoding(t, setting.trained, harmonics=dim // 2))(
-                setting
+            lambda sizes: _codes(lambda t, dim: periodic_encoding(t, sizes.trained, harmonics=dim // 2))(
+                sizes
             ),
         ),
-        Scheme("rbf", "locality.md#bumps", _bumps),
-        Scheme("learned", "learned.md", _learned("error")),
-        Scheme("learned_clamped", "learned.md#beyond", _learned("clamp")),
-        Scheme("learned_stretched", "learned.md#interpolation", _learned("stretch")),
-        Scheme("rotary", "rotary.md", _rotary(lambda setting, n: None)),
-        Scheme(
+        Candidate("rbf", "locality.md#bumps", _bumps),
+        Candidate("learned", "learned.md", _learned("error")),
+        Candidate("learned_clamped", "learned.md#beyond", _learned("clamp")),
+        Candidate("learned_stretched", "learned.md#interpolation", _learned("stretch")),
+        Candidate("learned_offset", "extrapolation.md#rows", _learned("starts"), planned=True),
+        Candidate("rotary", "rotary.md", _ROPE),
+        Candidate(
             "rotary_half",
             "rotary.md#longer",
-            _rotary(lambda setting, n: None, rotary_dim=lambda setting: setting.head_dim // 2),
+            _rotary(lambda sizes, n: None, rotary_dim=lambda sizes: sizes.head_dim // 2),
         ),
-        Scheme(
+        Candidate(
             "rotary_proportional",
             "rotary.md#longer",
-            _rotary(lambda setting, n: proportional_frequencies(setting.head_dim, 0.75)),
+            _rotary(lambda sizes, n: proportional_frequencies(sizes.head_dim, 0.75)),
         ),
-        Scheme(
+        Candidate(
             "rotary_large_base",
             "rotary.md#longer",
-            _rotary(lambda setting, n: sinusoidal_frequencies(setting.head_dim, 500_000.0)),
+            _rotary(lambda sizes, n: sinusoidal_frequencies(sizes.head_dim, 500_000.0)),
         ),
-        Scheme(
+        Candidate(
+            "rotary_matched",
+            "rotary.md#longer",
+            _rotary(
+                lambda sizes, n: sinusoidal_frequencies(
+                    sizes.head_dim, 10_000.0 * sizes.trained / _LLAMA_TOKENS
+                )
+            ),
+            result="rotary_slowest_base",
+        ),
+        Candidate(
             "rotary_base",
             "rotary.md#longer",
             _rotary(
-                lambda setting, n: sinusoidal_frequencies(
-                    setting.head_dim, 500_000.0 if setting.factor > 1 else 10_000.0
+                lambda sizes, n: sinusoidal_frequencies(
+                    sizes.head_dim, 500_000.0 if sizes.factor > 1 else 10_000.0
                 )
             ),
         ),
-        Scheme(
+        Candidate(
             "rotary_linear",
             "rotary.md#longer",
-            _rotary(lambda setting, n: linear_frequencies(setting.head_dim, setting.factor)),
+            _rotary(lambda sizes, n: linear_frequencies(sizes.head_dim, sizes.factor)),
         ),
-        Scheme(
+        Candidate(
             "rotary_ntk",
             "rotary.md#longer",
-            _rotary(lambda setting, n: ntk_frequencies(setting.head_dim, setting.factor)),
+            _rotary(lambda sizes, n: ntk_frequencies(sizes.head_dim, sizes.factor)),
         ),
-        Scheme(
+        Candidate(
             "rotary_dynamic",
             "rotary.md#longer",
             _rotary(
-                lambda setting, n: dynamic_ntk_frequencies(
-                    setting.head_dim, 1, n, original_length=setting.trained
-                )
+                lambda sizes, n: dynamic_ntk_frequencies(sizes.head_dim, 1, n, original_length=sizes.trained)
             ),
         ),
-        Scheme(
+        Candidate(
             "rotary_yarn",
             "rotary.md#longer",
             _rotary(
-                lambda setting, n: yarn_frequencies(
-                    setting.head_dim, setting.factor, original_length=setting.trained
+                lambda sizes, n: yarn_frequencies(
+                    sizes.head_dim, sizes.factor, original_length=sizes.trained
                 ),
-                lambda setting: yarn_attention_factor(setting.factor),
+                lambda sizes: yarn_attention_factor(sizes.factor),
             ),
         ),
-        Scheme(
+        Candidate(
             "rotary_llama3",
             "rotary.md#longer",
             _rotary(
-                lambda setting, n: llama3_frequencies(
-                    setting.head_dim, setting.factor, original_length=setting.trained
+                lambda sizes, n: llama3_frequencies(
+                    sizes.head_dim, sizes.factor, original_length=sizes.trained
                 )
             ),
         ),
-        Scheme(
+        Candidate(
             "rotary_longrope",
             "rotary.md#longer",
             _rotary(
-                lambda setting, n: longrope_frequencies(
-                    setting.head_dim,
-                    np.ones(setting.head_dim // 2),
-                    np.geomspace(1, max(setting.factor, 2), setting.head_dim // 2),
+                lambda sizes, n: longrope_frequencies(
+                    sizes.head_dim,
+                    np.ones(sizes.head_dim // 2),
+                    np.geomspace(1, max(sizes.factor, 2), sizes.head_dim // 2),
                     n,
-                    original_length=setting.trained,
+                    original_length=sizes.trained,
                 ),
-                lambda setting: longrope_attention_factor(setting.factor, original_length=setting.trained),
+                lambda sizes: longrope_attention_factor(sizes.factor, original_length=sizes.trained),
             ),
         ),
-        Scheme("xpos", "rotary.md#decay", _xpos),
-        Scheme("alibi", "alibi.md", _alibi),
-        Scheme(
+        Candidate("rotary_logn", "extrapolation.md#spread", _log_n(_ROPE)),
+        Candidate("rotary_dropped", "extrapolation.md#experiment", _dropped),
+        Candidate(
+            "rotary_alternating",
+            "extrapolation.md#experiment",
+            _ROPE,
+            other_layers=lambda sizes: Hooks(),
+        ),
+        Candidate("xpos", "rotary.md#decay", _xpos(lambda sizes: 512.0), result="xpos_512"),
+        Candidate("xpos_near", "rotary.md#decay", _xpos(lambda sizes: sizes.trained / 2), result="xpos"),
+        Candidate("alibi", "alibi.md", _alibi()),
+        Candidate("alibi_short", "alibi.md#slopes", _alibi(lambda sizes: _ALIBI_TOKENS / sizes.trained)),
+        Candidate(
             "table",
             "relative.md#term",
-            _biased(relative_bias, lambda setting: (2 * 128 + 1, setting.num_heads)),
+            _biased(relative_bias, lambda sizes: (2 * 128 + 1, sizes.num_heads)),
         ),
-        Scheme("t5", "relative.md#t5", _biased(t5_bias, lambda setting: (32, setting.num_heads))),
-        Scheme("kerple", "relative.md#kerple", _biased(kerple_bias, _heads, _heads)),
-        Scheme("fire", "relative.md#fire", _fire),
-        Scheme("shaw", "relative.md#shaw", _shaw),
-        Scheme("forget_gate", "contextual.md#gate", _forget_gate, causal=True),
-        Scheme("cope", "contextual.md#cope", _counting, causal=True),
-        Scheme("window", "locality.md#soft-hard", _window),
-        Scheme("grid_code", "grids.md#axes", _codes(coordinate_encoding), "grid"),
-        Scheme("grid_table", "grids.md#resize", _learned("grid"), "grid"),
-        Scheme("rotary_axial", "grids.md#rotary", _axes(lambda dim: axial_frequencies(dim, 2)), "grid"),
-        Scheme("rotary_mixed", "grids.md#rotary", _mixed, "grid"),
-        Scheme(
+        Candidate("t5", "relative.md#t5", _biased(t5_bias, lambda sizes: (32, sizes.num_heads))),
+        Candidate("kerple", "relative.md#kerple", _biased(kerple_bias, _heads, _heads)),
+        Candidate("fire", "relative.md#fire", _fire),
+        Candidate("shaw", "relative.md#shaw", _shaw),
+        Candidate("forget_gate", "contextual.md#gate", _forget_gate, causal=True),
+        Candidate("cope", "contextual.md#cope", _counting, causal=True),
+        Candidate("window", "locality.md#soft-hard", _window(lambda sizes: sizes.trained // 2)),
+        Candidate("rotary_window", "extrapolation.md#experiment", _window(lambda sizes: sizes.trained)),
+        Candidate("rotary_sinks", "extrapolation.md#experiment", _sinks),
+        Candidate(
+            "hybrid",
+            "extrapolation.md#experiment",
+            _window(lambda sizes: sizes.trained // 2),
+            other_layers=lambda sizes: Hooks(),
+        ),
+        Candidate("grid_code", "grids.md#axes", _codes(coordinate_encoding), "grid"),
+        Candidate("grid_table", "grids.md#resize", _learned("grid"), "grid"),
+        Candidate("rotary_axial", "grids.md#rotary", _axes(lambda dim: axial_frequencies(dim, 2)), "grid"),
+        Candidate("rotary_mixed", "grids.md#rotary", _mixed, "grid"),
+        Candidate(
             "mrope",
             "grids.md#mrope",
             _axes(lambda dim: mrope_frequencies(dim, (dim // 8, 3 * dim // 16, 3 * dim // 16))),
             "grid",
         ),
-        Scheme(
+        Candidate(
             "time_code",
             "times.md#axis",
             _codes(lambda t, dim: time_encoding(t, dim, shortest=0.5, longest=3600.0)),
             "time",
         ),
-        Scheme(
+        Candidate(
             "rotary_time",
             "times.md#models",
-            _rotary(lambda setting, n: time_frequencies(setting.head_dim, shortest=0.5, longest=3600.0)),
+            _rotary(lambda sizes, n: time_frequencies(sizes.head_dim, shortest=0.5, longest=3600.0)),
             "time",
         ),
-        Scheme(
+        Candidate(
             "calendar",
             "times.md#periodic",
             _codes(lambda t, dim: periodic_encoding(t, 86400.0, harmonics=dim // 2)),
             "time",
         ),
-        Scheme("anchors", "graphs.md#anchors", _nodes(_anchors), "graph"),
-        Scheme("laplacian", "graphs.md#waves", _nodes(_waves), "graph"),
-        Scheme(
+        Candidate("anchors", "graphs.md#anchors", _nodes(_anchors), "graph"),
+        Candidate("laplacian", "graphs.md#waves", _nodes(_waves), "graph"),
+        Candidate(
             "walks",
             "graphs.md#walks",
             _nodes(lambda graph: random_walk_probabilities(graph, _MARKS)),
             "graph",
         ),
-        Scheme("graph_distance", "graphs.md#transformer", _distances, "graph"),
+        Candidate("graph_distance", "graphs.md#transformer", _distances, "graph"),
     )
 }
 """Every scheme of the book, by name."""

@@ -17,8 +17,8 @@ def scheme_table(answers: Iterable[Answers], *, lang: Literal["en", "zh"] = "en"
         answers: of `compare_schemes`.
         lang: "en" or "zh", the language of its words.
 
-    >>> from posenc.experiments.choosing import SCHEMES, measure_scheme
-    >>> table = scheme_table([measure_scheme(SCHEMES["t5"])])
+    >>> from posenc.experiments.choosing import CANDIDATES, measure_scheme
+    >>> table = scheme_table([measure_scheme(CANDIDATES["t5"])])
     >>> table.splitlines()[2].split(" | ")[:4]
     ['| [T5](relative.md#t5){#row-t5}', 'yes', 'yes', 'yes']
     """
@@ -37,6 +37,7 @@ def _cells(found: Answers, words: dict[str, str]) -> list[str]:
         "shift": _yes(found.shift, words),
         "direction": _yes(found.direction, words),
         "cached": _yes(found.cached, words),
+        "pairs": words[found.pairs],
         "fused": _yes(found.fused, words),
         "change": _yes(found.change, words),
         "norm": _yes(found.norm, words),
@@ -46,7 +47,7 @@ def _cells(found: Answers, words: dict[str, str]) -> list[str]:
         "cost": _NONE if found.cost is None else _percent(found.cost).replace("%", words["%"]),
         "parameters": f"{found.parameters:,}",
         "enters": words[found.enters],
-        "lies": words[scheme.lies],
+        "tokens": words[scheme.tokens],
     }
     return [cells[name] for name in _HEAD]
 
@@ -66,7 +67,7 @@ def _held(found: Answers, which: int) -> str:
     if found.held is None:
         return _NONE
     tuned = "" if found.tuned is None else f" → {found.tuned[which]}"
-    return f"{found.held[which]}{tuned}"
+    return f"{found.held[which]}{'*' if found.longer and found.longer[which] else ''}{tuned}"
 
 
 def _ratio(ratio: float) -> str:
@@ -76,19 +77,19 @@ def _ratio(ratio: float) -> str:
 def _percent(share: float) -> str:
     if 0 < share < 1e-4:
         return "< 0.01%"
-    return f"{100 * share:.{'2g' if share < 1 else '0f'}}%"
+    return f"{100 * share:.{'2g' if share < 1 else '0f'}}%".replace("-", "−")
 
 
 _HEAD = (
-    *("scheme", "shift", "direction", "cached", "fused", "change", "norm"),
-    *("defined", *TASKS, "memory", "cost", "parameters", "enters", "lies"),
+    *("scheme", "shift", "direction", "cached", "pairs", "fused", "change", "norm"),
+    *("defined", *TASKS, "memory", "cost", "parameters", "enters", "tokens"),
 )
 
 _WORDS = {
     "en": {
         # the questions
         "scheme": "Scheme",
-        "lies": "Tokens",
+        "tokens": "Tokens",
         "enters": "Way in",
         "shift": "Shift",
         "norm": "Norm",
@@ -101,11 +102,13 @@ _WORDS = {
         "copy": "Copy",
         "sort": "Sort",
         "cached": "Cache",
+        "pairs": "Pairs",
         "fused": "Fused",
         "change": "Change",
         # the answers
         "yes": "yes",
         "no": "no",
+        "offsets": "by offset",
         "any": "any",
         "%": " %",
         "line": "line",
@@ -120,17 +123,21 @@ _WORDS = {
         "none": "causal mask alone",
         "none_logn": "log n on the scores",
         "integer": "integers",
+        "scaled": "positions from 0 to 1",
         "one_hot": "one-hot",
         "sinusoidal": "sinusoidal",
+        "sinusoidal_offset": "sinusoidal, random starts",
         "periodic": "sinusoidal, one period",
         "rbf": "bumps",
         "learned": "learned table",
         "learned_clamped": "learned, clamped",
         "learned_stretched": "learned, interpolated",
+        "learned_offset": "learned, random starts",
         "rotary": "RoPE",
         "rotary_half": "RoPE on half the width",
         "rotary_proportional": "proportional RoPE",
         "rotary_large_base": "RoPE, trained with a large base",
+        "rotary_matched": "RoPE, base by the trained length",
         "rotary_base": "RoPE, base enlarged",
         "rotary_linear": "RoPE, linear",
         "rotary_ntk": "RoPE, NTK",
@@ -138,8 +145,13 @@ _WORDS = {
         "rotary_yarn": "RoPE, YaRN",
         "rotary_llama3": "RoPE, Llama 3",
         "rotary_longrope": "RoPE, LongRoPE",
+        "rotary_logn": "RoPE, log n on the scores",
+        "rotary_dropped": "RoPE, dropped after training",
+        "rotary_alternating": "RoPE in every other layer",
         "xpos": "xPos",
+        "xpos_near": "xPos, fading within the trained length",
         "alibi": "ALiBi",
+        "alibi_short": "ALiBi, slopes by the trained length",
         "table": "a number for each offset",
         "t5": "T5",
         "kerple": "KERPLE",
@@ -148,6 +160,9 @@ _WORDS = {
         "forget_gate": "forget gate",
         "cope": "CoPE",
         "window": "RoPE in a sliding window",
+        "rotary_window": "RoPE, window after training",
+        "rotary_sinks": "RoPE, window and sinks",
+        "hybrid": "RoPE in windows, full layers without",
         "grid_code": "grid code",
         "grid_table": "learned table of a grid",
         "rotary_axial": "axial RoPE",
@@ -163,7 +178,7 @@ _WORDS = {
     },
     "zh": {
         "scheme": "方案",
-        "lies": "词元排成",
+        "tokens": "词元排成",
         "enters": "加在",
         "shift": "平移不变",
         "norm": "模长不变",
@@ -176,10 +191,12 @@ _WORDS = {
         "copy": "复制",
         "sort": "排序",
         "cached": "可缓存",
+        "pairs": "逐对的数",
         "fused": "可融合",
         "change": "变长要改",
         "yes": "是",
         "no": "否",
+        "offsets": "按偏移",
         "any": "任意",
         "%": "%",
         "line": "线",
@@ -193,17 +210,21 @@ _WORDS = {
         "none": "只有因果掩码",
         "none_logn": "分数乘以 log n",
         "integer": "整数",
+        "scaled": "0 到 1 的位置",
         "one_hot": "独热",
         "sinusoidal": "正弦位置编码",
+        "sinusoidal_offset": "正弦，随机起点",
         "periodic": "正弦，同一周期",
         "rbf": "鼓包",
         "learned": "可学习表",
         "learned_clamped": "可学习表，钳位",
         "learned_stretched": "可学习表，插值",
+        "learned_offset": "可学习表，随机起点",
         "rotary": "RoPE（旋转）",
         "rotary_half": "RoPE，只转一半宽度",
         "rotary_proportional": "RoPE，只转快的几对",
         "rotary_large_base": "RoPE，用大底数训练",
+        "rotary_matched": "RoPE，底数按训练长度",
         "rotary_base": "RoPE，改大底数",
         "rotary_linear": "RoPE，线性",
         "rotary_ntk": "RoPE，NTK",
@@ -211,8 +232,13 @@ _WORDS = {
         "rotary_yarn": "RoPE，YaRN",
         "rotary_llama3": "RoPE，Llama 3",
         "rotary_longrope": "RoPE，LongRoPE",
+        "rotary_logn": "RoPE，分数乘以 log n",
+        "rotary_dropped": "RoPE，训练后去掉",
+        "rotary_alternating": "RoPE，隔层使用",
         "xpos": "xPos（带衰减的旋转）",
+        "xpos_near": "xPos，训练长度内就衰减",
         "alibi": "ALiBi（线性偏置）",
+        "alibi_short": "ALiBi，斜率按训练长度",
         "table": "每个偏移一个数",
         "t5": "T5（分桶）",
         "kerple": "KERPLE（两个数的公式）",
@@ -221,6 +247,9 @@ _WORDS = {
         "forget_gate": "遗忘门",
         "cope": "CoPE（按内容计数）",
         "window": "RoPE，滑动窗口",
+        "rotary_window": "RoPE，训练后加窗口",
+        "rotary_sinks": "RoPE，窗口加注意力汇",
+        "hybrid": "窗口层用 RoPE，全局层不用",
         "grid_code": "网格的编码",
         "grid_table": "网格的可学习表",
         "rotary_axial": "轴向 RoPE",

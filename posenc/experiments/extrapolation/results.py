@@ -5,21 +5,25 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-import posenc
-from posenc.experiments.extrapolation.runs import BIN, LENGTHS, Settings
-from posenc.experiments.extrapolation.schemes import SCHEMES
+from posenc.experiments.extrapolation.runs import BIN, LENGTHS, SIZES, Settings
 from posenc.experiments.extrapolation.tasks import TASKS
+from posenc.experiments.schemes import SCHEMES
 
-__all__ = ["Results", "code_digest", "extrapolation_results"]
+__all__ = ["Results", "extrapolation_results"]
 
-NAME = "extrapolation.json"
+FOLDER = Path(__file__).parent
+FILE = FOLDER / "results.json"
+
+_T_QUANTILE = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
+"""The 97.5 % quantile of Student's distribution, by the number of seeds."""
 
 
 @dataclass(frozen=True)
@@ -27,12 +31,17 @@ class Results:
     """What the sweep has measured."""
 
     data: dict[str, Any]
-    """The file's content: settings, code, versions, chance, floor, lengths, schemes, runs."""
+    """The file's content: settings, code, versions, chance, floor, lengths, schemes, rates, runs."""
 
     @property
     def lengths(self) -> tuple[int, ...]:
         """The lengths that the trained models were asked at; the first is that of training."""
         return tuple(self.data["lengths"])
+
+    @property
+    def steps(self) -> int:
+        """The steps of training that every scheme had."""
+        return int(self.data["settings"]["steps"])
 
     @property
     def schemes(self) -> tuple[str, ...]:
@@ -42,15 +51,58 @@ class Results:
     def tasks(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(run["task"] for run in self.data["runs"]))
 
-    def scores(self, scheme: str, task: str) -> np.ndarray:
-        """(seeds, lengths): accuracy, or perplexity for the language, in the last quarter of each length."""
-        return np.array(self._row(scheme, task)["scores"])
+    def scores(self, scheme: str, task: str, *, size: str = "usual", steps: int | None = None) -> np.ndarray:
+        """(seeds, lengths): accuracy, or perplexity for the language, in the last quarter of each length.
+
+        Args:
+            scheme, task: of those in the file.
+            size: usual, or deep or wide, which the file has for some schemes.
+            steps: of the training; None: those that every scheme had. `longer` says which others there are.
+        """
+        return np.array(self._row(scheme, task, size, steps)["scores"])
 
     def by_position(self, scheme: str, task: str) -> np.ndarray:
         """(seeds, bins): the same by runs of 16 positions of the longest texts. For back and language."""
         found = np.array(self._row(scheme, task)["by_position"])
         if not found.size:
             raise ValueError(f"task must be one that answers everywhere, back or language, got {task!r}")
+        return found
+
+    def curve(self, scheme: str, task: str, *, steps: int | None = None) -> np.ndarray:
+        """(seeds, looks): the score at the trained length during the training, asked at equal distances."""
+        first = self.data["schemes"][self._known("scheme", scheme, self.schemes)].get("begins", scheme)
+        return np.array(self._row(first, task, "usual", steps)["curve"])
+
+    def interval(
+        self, scheme: str, task: str, *, size: str = "usual", steps: int | None = None
+    ) -> np.ndarray:
+        """(2, lengths): the 95 % interval of the mean over seeds, by Student's distribution.
+
+        It takes the seeds for a sample of a normal distribution, which they are only roughly: where some seeds
+        solve a task and others do not, look at the seeds.
+        """
+        scores = self.scores(scheme, task, size=size, steps=steps)
+        count = len(scores)
+        if count not in _T_QUANTILE:
+            raise ValueError(f"an interval takes 2 to 10 seeds, {scheme} on {task} has {count}")
+        half = _T_QUANTILE[count] * scores.std(axis=0, ddof=1) / math.sqrt(count)
+        return np.stack([scores.mean(axis=0) - half, scores.mean(axis=0) + half])
+
+    def rate(self, scheme: str, task: str) -> float:
+        """The highest learning rate of the training, the best of those that were tried."""
+        return float(self._row(scheme, task)["rate"])
+
+    def finished(self, scheme: str, task: str, *, steps: int | None = None) -> bool:
+        """Whether the answers at the trained length are right, as far as `Settings.enough` asks."""
+        return self._measured(scheme, task, steps) >= float(self.data["settings"]["enough"])
+
+    def longer(self) -> dict[tuple[str, str], tuple[int, ...]]:
+        """Scheme and task of what was not finished, and the steps of the trainings that it got beyond."""
+        found: dict[tuple[str, str], tuple[int, ...]] = {}
+        for row in self.data["runs"]:
+            if row["size"] == "usual" and row["steps"] != self.steps:
+                pair = (row["scheme"], row["task"])
+                found[pair] = (*found.get(pair, ()), row["steps"])
         return found
 
     def chance(self, task: str) -> float:
@@ -61,11 +113,21 @@ class Results:
         """(lengths,): the perplexity of the best possible reader of the language."""
         return np.array(self.data["floor"])
 
-    def _row(self, scheme: str, task: str) -> dict[str, Any]:
+    def _measured(self, scheme: str, task: str, steps: int | None) -> float:
+        """The mean score at the length of the training, at its end."""
+        length = self.data["schemes"][scheme].get("length", self.lengths[0])
+        at = self.lengths.index(length)
+        return float(self.scores(scheme, task, steps=steps)[:, at].mean())
+
+    def _row(self, scheme: str, task: str, size: str = "usual", steps: int | None = None) -> dict[str, Any]:
         self._known("scheme", scheme, self.schemes)
         self._known("task", task, self.tasks)
-        row: dict[str, Any] = next(r for r in self.data["runs"] if (r["scheme"], r["task"]) == (scheme, task))
-        return row
+        wanted = (scheme, task, size, self.steps if steps is None else steps)
+        for row in self.data["runs"]:
+            if (row["scheme"], row["task"], row["size"], row["steps"]) == wanted:
+                found: dict[str, Any] = row
+                return found
+        raise ValueError(f"{scheme} was not trained on {task} at size {size!r} with {wanted[-1]} steps")
 
     @staticmethod
     def _known(name: str, value: str, values: tuple[str, ...]) -> str:
@@ -78,11 +140,15 @@ def extrapolation_results(path: str | Path | None = None) -> Results:
     """The results of the sweep that the book quotes.
 
     Args:
-        path: a file made by `python -m posenc.experiments extrapolation`; None: that of the book, which is in
-            docs of a checkout and in an installed package.
+        path: a file made by `python -m posenc.experiments extrapolation`; None: that of the book, which comes
+            with the package.
 
     Returns:
         `Results`: scores by scheme and task, seed by seed.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file does not hold results.
 
     >>> results = extrapolation_results()
     >>> results.lengths
@@ -90,61 +156,57 @@ def extrapolation_results(path: str | Path | None = None) -> Results:
     >>> bool(results.scores("rotary", "back")[:, 0].min() > 0.99)
     True
     """
-    if path is None:
-        root = Path(posenc.__file__).parent
-        places = (root.parent / "docs" / NAME, root / "experiments" / NAME)
-        path = next((place for place in places if place.exists()), places[0])
-    file = Path(path)
+    file = FILE if path is None else Path(path)
     if not file.exists():
         raise FileNotFoundError(
             f"no results at {file}: python -m posenc.experiments extrapolation makes them"
         )
-    return Results(json.loads(file.read_text(encoding="utf-8")))
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"path must be a file of results, {file} is no JSON: {error}") from None
+    if not isinstance(data, dict) or set(header(Settings(), {}, ())) - set(data) or "runs" not in data:
+        raise ValueError(f"path must be a file of results, {file} does not have all of their parts")
+    return Results(data)
 
 
-def header(settings: Settings, floor: Iterable[float]) -> dict[str, Any]:
-    """What the file says beside the runs."""
+def header(
+    settings: Settings, rates: dict[str, dict[str, list[float]]], floor: Iterable[float]
+) -> dict[str, Any]:
+    """What the file says beside the runs. `rates`: the losses of each scheme and task at each of the rates."""
     return {
         "made_by": "python -m posenc.experiments extrapolation",
         "code": code_digest(),
         "settings": asdict(settings),
+        "sizes": {name: asdict(size) for name, size in SIZES.items()},
         "lengths": list(LENGTHS),
         "positions_together": BIN,
         "chance": {name: task.chance for name, task in TASKS.items()},
         "floor": [round(value, 4) for value in floor],
-        "schemes": {
-            name: {key: value for key, value in asdict(scheme).items() if value not in (None, False, 0)}
-            for name, scheme in SCHEMES.items()
-        },
+        "schemes": described(),
+        "losses_by_rate": rates,
     }
 
 
-def code_digest(root: Path = Path(posenc.__file__).parent.parent) -> str:
-    """A digest of the settings and of all code that decides a number of the file, not of its comments."""
-    digest = hashlib.sha256(json.dumps(asdict(Settings()), sort_keys=True).encode())
-    for file in sorted(_reached(root, "posenc.experiments.extrapolation.runs")):
-        digest.update(f"{file.relative_to(root).as_posix()}\n{_bare(file)}\n".encode())
+def described() -> dict[str, dict[str, Any]]:
+    """The schemes, each by what tells it from the plainest one."""
+    plain = asdict(SCHEMES["none"]) | {"name": None}
+    return {
+        name: {key: value for key, value in asdict(scheme).items() if value != plain[key]}
+        for name, scheme in SCHEMES.items()
+    }
+
+
+def code_digest(folder: Path = FOLDER) -> str:
+    """A digest of what decides the numbers of the file: the code of this folder's tasks and runs, settings, schemes.
+
+    Not of the formulas that they call: that these still give the file's numbers is tested by training anew.
+    """
+    decides = json.dumps([asdict(Settings()), described()], sort_keys=True)
+    digest = hashlib.sha256(decides.encode())
+    for name in ("runs.py", "tasks.py"):
+        digest.update(f"{name}\n{_bare(folder / name)}\n".encode())
     return digest.hexdigest()[:16]
-
-
-def _reached(root: Path, module: str) -> set[Path]:
-    """The files of posenc that a module imports, and those that these import."""
-    found: set[Path] = set()
-    waiting = [module]
-    while waiting:
-        name = root.joinpath(*waiting.pop().split("."))
-        for file in (name.with_suffix(".py"), name / "__init__.py"):
-            if file.exists() and file not in found:
-                found.add(file)
-                waiting += _imported(file)
-    return found
-
-
-def _imported(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("posenc."):
-            yield node.module or ""
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
 def _bare(file: Path) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -40,8 +41,8 @@ class Task:
     answers: int = SYMBOLS
     """How many answers there are to choose from, from 0 on."""
 
-    measure: str = "accuracy"
-    """accuracy, on whose account training stops early, or perplexity."""
+    measure: Literal["accuracy", "perplexity"] = "accuracy"
+    """accuracy or perplexity."""
 
     vocabulary: int = _KEYS.stop
 

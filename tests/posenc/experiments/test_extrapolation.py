@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import os
+import pickle
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,16 +21,20 @@ import pytest
 import torch
 
 from posenc.experiments import extrapolation_results, train_extrapolation
-from posenc.experiments.extrapolation import SCHEMES, TASKS, Settings
-from posenc.experiments.extrapolation.model import DIM, HEADS, Model
-from posenc.experiments.extrapolation.results import Results, code_digest
-from posenc.experiments.extrapolation.runs import LENGTHS
-from posenc.experiments.extrapolation.schemes import TRAINED, Positions, Scheme, stretched
+from posenc.experiments.extrapolation import SCHEMES, SIZES, TASKS, Settings, Size, use_weights
+from posenc.experiments.extrapolation.results import FOLDER, Results, code_digest
+from posenc.experiments.extrapolation.runs import LENGTHS, make_model
 from posenc.experiments.extrapolation.sweep import main, sweep
 from posenc.experiments.extrapolation.tasks import language_floor
+from posenc.experiments.schemes import TRAINED, Positions, Scheme, stretched
+from posenc.experiments.transformer import Transformer
+from posenc.nn import AlibiBias
 from posenc.rotary import rotary_matrix
 
-QUICK = Settings(steps=4, tokens=128, look=2, tuning_steps=2, asked_tokens=512)
+QUICK = Settings(
+    steps=4, tokens=128, rates=(1e-3, 3e-3), looks=2, asked_tokens=512, longer=(), longer_seeds=(), sized=()
+)
+DIM, HEADS = Size().dim, Size().heads
 ROOT = Path(__file__).parents[3]
 
 
@@ -42,55 +49,125 @@ def test_the_file_is_that_of_this_code() -> None:
     """If this fails, the code that makes the numbers has changed: run python -m posenc.experiments extrapolation."""
     data = extrapolation_results().data
     assert data["code"] == code_digest()
-    assert data["settings"] == vars(Settings())
+    assert data["settings"] == json.loads(json.dumps(vars(Settings())))
     assert tuple(data["lengths"]) == LENGTHS
 
 
 def test_the_file_has_every_scheme_task_and_seed() -> None:
-    results = extrapolation_results()
-    assert results.schemes == tuple(SCHEMES)
+    results, settings = extrapolation_results(), Settings()
+    assert set(results.schemes) == set(SCHEMES)
     assert results.tasks == tuple(TASKS)
-    seeds = {tuple(run["seed"]) for run in results.data["runs"]}
-    assert len(seeds) == 1
-    assert len(*seeds) >= 3
+    for scheme in SCHEMES:
+        for task in TASKS:
+            assert results.scores(scheme, task).shape == (5, len(LENGTHS))
+    for size in ("deep", "wide"):
+        for scheme in settings.sized:
+            for task in settings.sized_tasks:
+                assert results.scores(scheme, task, size=size).shape == (settings.sized_seeds, len(LENGTHS))
     for run in results.data["runs"]:
-        assert np.shape(run["scores"]) == (len(run["seed"]), len(LENGTHS))
-        assert len(run["steps"]) == len(run["seconds"]) == len(run["versions"]) == len(run["seed"])
+        assert len(run["seconds"]) == len(run["versions"]) == len(run["seed"])
         assert all(set(results.data["versions"][v]) >= {"python", "torch", "numpy"} for v in run["versions"])
-    assert results.by_position("rotary", "language").shape == (len(*seeds), 16)
+    assert results.by_position("rotary", "language").shape == (5, 16)
+
+
+def test_budgets_are_equal() -> None:
+    """Every scheme has as many steps; only what had not finished has more, in a row of its own."""
+    results = extrapolation_results()
+    usual = [run for run in results.data["runs"] if run["size"] == "usual" and len(run["seed"]) == 5]
+    assert {run["steps"] for run in usual} == {results.steps}
+    assert {len(curve) for run in usual for curve in run["curve"] if curve} == {Settings().looks}
+    for scheme, task in results.longer():
+        assert not results.finished(scheme, task)
+        assert results.longer()[scheme, task][0] == Settings().longer[0] * results.steps
+
+
+def test_the_rate_is_that_of_the_lowest_loss() -> None:
+    results = extrapolation_results()
+    for scheme, tasks in results.data["losses_by_rate"].items():
+        for task, losses in tasks.items():
+            assert results.rate(scheme, task) == Settings().rates[int(np.argmin(losses))]
+    for name, scheme in SCHEMES.items():
+        if scheme.begins:
+            assert results.rate(name, "back") == results.rate(scheme.begins, "back")
 
 
 @pytest.mark.parametrize(
     ("file", "before", "after", "same"),
     [
-        ("posenc/experiments/extrapolation/tasks.py", "_BACK = 3", "_BACK = 4", False),
-        ("posenc/experiments/extrapolation/runs.py", "steps: int = 1000", "steps: int = 999", False),
-        ("posenc/experiments/extrapolation/schemes.py", "num_buckets=32", "num_buckets=32", True),
-        ("posenc/rotary/scaling.py", "factor * max(", "factor * min(", False),
-        ("posenc/alibi.py", '"""', '"""Another word. ', True),
-        ("posenc/experiments/extrapolation/model.py", "DIM, HEADS", "# DIM and heads\nDIM, HEADS", True),
-        ("posenc/experiments/extrapolation/sweep.py", "import json", "import json as js", True),
-        ("posenc/grids.py", "import", "import math\nimport", True),
+        ("tasks.py", "_BACK = 3", "_BACK = 4", False),
+        ("runs.py", "10**6 + 1000 * seed", "10**6 + 999 * seed", False),
+        ("runs.py", '"""', '"""Another word. ', True),
+        ("runs.py", "BIN = 16", "# of positions\nBIN = 16", True),
+        ("sweep.py", "import json", "import json as js", True),
     ],
 )
 def test_the_digest_is_that_of_the_code_that_decides(
     file: str, before: str, after: str, same: bool, tmp_path: Path
 ) -> None:
-    shutil.copytree(ROOT / "posenc", tmp_path / "posenc", ignore=shutil.ignore_patterns("__pycache__"))
-    text = (tmp_path / file).read_text(encoding="utf-8")
-    (tmp_path / file).write_text(text.replace(before, after, 1), encoding="utf-8")
-    assert (code_digest(tmp_path) == code_digest()) is same
+    folder = tmp_path / "extrapolation"
+    shutil.copytree(FOLDER, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    text = (folder / file).read_text(encoding="utf-8")
+    assert before in text
+    (folder / file).write_text(text.replace(before, after, 1), encoding="utf-8")
+    assert (code_digest(folder) == code_digest()) is same
 
 
-@pytest.mark.parametrize(("scheme", "task"), [("rotary", "back"), ("rotary_window", "back")])
+def test_the_digest_knows_settings_and_schemes(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = code_digest()
+    with monkeypatch.context() as patch:
+        patch.setitem(SCHEMES, "none", Scheme("none", window=3))
+        assert code_digest() != before
+    assert code_digest() == before
+
+
+POINTS = [("rotary", "back"), ("rotary_window", "back"), ("alibi", "copy")]
+
+
+@pytest.mark.parametrize(("scheme", "task"), POINTS)
 def test_a_point_trained_anew_lies_within_the_spread(scheme: str, task: str) -> None:
-    found = np.array(train_extrapolation(scheme, task, seed=1).scores)
-    kept = extrapolation_results().scores(scheme, task)
+    kept = extrapolation_results()
+    found = np.array(train_extrapolation(scheme, task, seed=1, rate=kept.rate(scheme, task)).scores)
+    near(found, kept.scores(scheme, task))
+    # The spread tells schemes apart: that of no position is not met.
+    with pytest.raises(AssertionError):
+        near(found, kept.scores("none", task))
+
+
+def near(found: np.ndarray, kept: np.ndarray) -> None:
     assert (found >= kept.min(axis=0) - 0.02).all()
     assert (found <= kept.max(axis=0) + 0.02).all()
-    # The spread tells schemes apart: that of no position is not met.
-    other = extrapolation_results().scores("none", task)
-    assert (found > other.max(axis=0) + 0.02).any()
+
+
+def test_a_changed_formula_is_seen_by_training_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: slopes of the wrong sign. No digest of this folder can know it; a training does."""
+    kept, forward = extrapolation_results(), AlibiBias.forward
+    monkeypatch.setattr(AlibiBias, "forward", lambda self, n: -forward(self, n))
+    found = train_extrapolation("alibi", "copy", seed=1, rate=kept.rate("alibi", "copy"))
+    with pytest.raises(AssertionError):
+        near(np.array(found.scores), kept.scores("alibi", "copy"))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "is no JSON"),
+        ("[" * 10**5, "is no JSON"),
+        ("[]", "does not have all"),
+        ('{"runs": []}', "does not have all"),
+    ],
+)
+def test_a_broken_file_is_named(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match=message):
+        extrapolation_results(tmp_path / "x.json")
+
+
+def test_an_interval_is_that_of_student() -> None:
+    stats = pytest.importorskip("scipy.stats")
+    results = extrapolation_results()
+    scores = results.scores("rotary", "sort")
+    low, high = stats.t.interval(0.95, 4, scores.mean(axis=0), stats.sem(scores, axis=0))
+    np.testing.assert_allclose(results.interval("rotary", "sort"), [low, high], rtol=1e-3, atol=1e-9)
 
 
 def test_what_is_not_in_the_file_is_named() -> None:
@@ -101,6 +178,8 @@ def test_what_is_not_in_the_file_is_named() -> None:
         results.chance("forward")
     with pytest.raises(ValueError, match=r"task must be one that answers everywhere.*got 'sort'"):
         results.by_position("rotary", "sort")
+    with pytest.raises(ValueError, match="rotary was not trained on back at size 'huge' with 7 steps"):
+        results.scores("rotary", "back", size="huge", steps=7)
     with pytest.raises(FileNotFoundError, match="python -m posenc"):
         extrapolation_results("nowhere.json")
 
@@ -148,13 +227,17 @@ def test_no_reader_of_the_file_beats_the_floor_by_more_than_chance() -> None:
 # --- Schemes
 
 
+def made_model(name: str) -> Transformer:
+    return make_model(SCHEMES[name], TASKS["back"], SIZES["usual"]).eval()
+
+
 @pytest.mark.parametrize("name", SCHEMES)
 def test_no_scheme_sees_what_comes_later(name: str) -> None:
     torch.manual_seed(0)
-    model = Model(SCHEMES[name], 300, 16).eval()
-    ids = torch.randint(1, 300, (1, 48, 2))
+    model = made_model(name)
+    ids = torch.randint(1, 250, (1, 48, 2))
     changed = ids.clone()
-    changed[:, 40] = ids[:, 40].flip(-1) % 299 + 1
+    changed[:, 40] = ids[:, 40].flip(-1) % 249 + 1
     before, after = model(ids), model(changed)
     assert torch.equal(before[:, :40], after[:, :40])
     assert not torch.allclose(before[:, 40:], after[:, 40:])
@@ -163,16 +246,17 @@ def test_no_scheme_sees_what_comes_later(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name, scheme in SCHEMES.items() if scheme.begins])
 def test_what_begins_with_another_has_its_weights(name: str) -> None:
     scheme = SCHEMES[name]
-    first = Model(SCHEMES[scheme.begins or ""], 300, 16)
-    model = Model(scheme, 300, 16)
-    model.take_over(first)
-    ids = torch.randint(1, 300, (2, 20, 2))
-    same = torch.allclose(model(ids), first(ids), rtol=1e-4, atol=1e-4)
+    run = train_extrapolation(scheme.begins or "", "back", settings=replace(QUICK, steps=1))
+    model = use_weights(run, name)
+    ids = torch.randint(1, 250, (2, 20, 2))
+    same = torch.allclose(model(ids), run.model(ids), rtol=1e-4, atol=1e-4)
     # Up to the trained length only these change nothing.
     assert same == (scheme.log_n or scheme.window is not None or name in ("learned_clamped", *UNCHANGED))
 
 
-UNCHANGED = ("rotary_tuned", "rotary_dynamic", "rotary_dynamic_tuned")
+UNCHANGED = tuple(
+    f"rotary{how}" for how in ("_tuned", "_tuned_1", "_dynamic", "_dynamic_tuned", "_dynamic_tuned_1")
+)
 
 
 def attention(scheme: Scheme, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -189,7 +273,7 @@ def attention(scheme: Scheme, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarra
 def test_sinks_stand_at_the_end_of_the_window() -> None:
     n, scheme = 80, SCHEMES["rotary_sinks"]
     query, key, scores = attention(scheme, n)
-    frequencies, _ = stretched("usual", 16, n)
+    frequencies = stretched("usual", 16, n)
     for t in (0, 3, 31, 32, 50, 79):
         for u in range(n):
             if u > t or (t - u >= TRAINED and u >= 4):
@@ -225,6 +309,58 @@ def test_every_other_layer_is_turned() -> None:
     assert [Positions(scheme, layer, 16, HEADS).turns for layer in range(3)] == [True, False, True]
 
 
+def test_a_hybrid_has_a_window_where_it_turns_only() -> None:
+    first, second = (Positions(SCHEMES["hybrid"], layer, 16, HEADS) for layer in (0, 1))
+    assert (first.turns, first.window) == (True, TRAINED // 2)
+    assert (second.turns, second.window) == (False, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"added": "sinusoidl"},
+            "added must be one of sinusoidal, periodic, learned, clamped, None, got 'sinusoidl'",
+        ),
+        ({"bias": "aliby"}, "bias must be one of alibi, t5, kerple, fire, None, got 'aliby'"),
+        ({"rotary": "al"}, "rotary must be one of all, half, every other, xpos, None, got 'al'"),
+        ({"frequencies": "yran"}, "frequencies must be one of usual, .*, got 'yran'"),
+        ({"frequencies": None}, "frequencies must be one of usual, .*, got None"),
+        ({"tuned": 0.1}, "tuned must be above 0, in a scheme that begins with another"),
+    ],
+)
+def test_a_kind_that_is_not_known_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Scheme("mine", **options)
+
+
+@pytest.mark.parametrize("name", ["rotary", "hybrid", "xpos", "fire", "window_sink"])
+def test_a_model_can_be_copied_and_pickled(name: str) -> None:
+    """A copy computes with its own weights, also what is kept by length."""
+    model, ids = made_model(name), torch.randint(1, 250, (1, 9, 2))
+    wanted = model(ids)
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert torch.equal(twin(ids), wanted)
+        for weight in model.parameters():
+            weight.data.add_(1.0)
+        assert torch.equal(twin(ids), wanted)
+        for weight in model.parameters():
+            weight.data.sub_(1.0)
+
+
+def test_each_text_has_a_start_of_its_own() -> None:
+    from posenc.experiments.extrapolation.runs import _Batches
+
+    for task in ("back", "copy"):
+        batches = iter(_Batches(TASKS[task], SCHEMES["learned_offset"], 0, 512))
+        ids, _, positions = next(batches)
+        assert positions is not None
+        assert positions.shape == ids.shape[:2]
+        assert len(positions[:, 0].unique()) > 8
+        assert (positions.diff(dim=1) == 1).all()
+        assert max(int(next(batches)[2].max()) for _ in range(200)) == LENGTHS[-1] - 1  # type: ignore[union-attr]
+
+
 def test_a_model_shows_its_attention() -> None:
     run = train_extrapolation("alibi", "back", settings=QUICK)
     ids, _ = made("back", 2, 12)
@@ -251,6 +387,8 @@ def test_training_leaves_no_trace_and_repeats() -> None:
         ({"scheme": "rope"}, r"scheme must be one of none, .*, got 'rope'"),
         ({"task": "forward"}, r"task must be one of back, .*, got 'forward'"),
         ({"seed": -1}, r"seed must be at least 0, got -1"),
+        ({"size": "huge"}, r"size must be one of usual, deep, wide, got 'huge'"),
+        ({"rate": 0.0}, r"rate must be finite and above 0, got 0.0"),
     ],
 )
 def test_errors_name_the_argument(arguments: dict[str, Any], message: str) -> None:
@@ -287,8 +425,8 @@ def test_a_sweep_has_all_that_begins_with_its_schemes(alone: Path) -> None:
         for task in ("back", "sort")
         for scheme in ("learned", "learned_clamped", "alibi")
     ]
-    again = train_extrapolation("learned_clamped", "sort", seed=1, settings=QUICK)
     (row,) = [run for run in runs if (run["scheme"], run["task"]) == ("learned_clamped", "sort")]
+    again = train_extrapolation("learned_clamped", "sort", seed=1, rate=row["rate"], settings=QUICK)
     assert row["scores"][1] == [round(score, 3) for score in again.scores]
 
 
@@ -304,7 +442,7 @@ def test_two_dask_workers_give_the_same(alone: Path, tmp_path: Path) -> None:
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     """kill -9 in the middle loses what was under way, and nothing of what was finished."""
     out = tmp_path / "killed.json"
-    arguments = ["--schemes", "none", "alibi", "--tasks", "back", "--seeds", "3", "--steps", "25"]
+    arguments = ["--schemes", "none", "alibi", "--tasks", "back", "--seeds", "3", "--steps", "10"]
     command = [
         sys.executable,
         "-m",
@@ -319,23 +457,26 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
         [*command, *arguments], stderr=subprocess.DEVNULL, start_new_session=True, cwd=ROOT
     )
     end = time.monotonic() + 100
-    while len(finished := [*tmp_path.glob("killed.parts/*/*-*")]) < 2 and time.monotonic() < end:
+    while len(finished := [*tmp_path.glob("killed.parts/*/*-1")]) < 2 and time.monotonic() < end:
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert finished
     assert not out.exists()
-    finished = [*tmp_path.glob("killed.parts/*/*-[0-9]")]
+    finished = [*tmp_path.glob("killed.parts/*/*-1")]
+    # What a broken disk has cut off is done again; nothing else is touched.
+    finished[0].write_text(finished[0].read_text(encoding="utf-8")[:-40], encoding="utf-8")
     before = {part: part.stat().st_mtime_ns for part in finished}
     main(["--out", str(out), "--workers", "1", *arguments])
-    assert {part: part.stat().st_mtime_ns for part in finished} == before
-    assert len(finished) < 6
+    after = {part: part.stat().st_mtime_ns for part in finished}
+    assert [part for part in finished if after[part] != before[part]] == finished[:1]
+    assert len(finished) < 8
     whole = sweep(
         tmp_path / "whole.json",
         schemes=["none", "alibi"],
         tasks=["back"],
         seeds=3,
-        settings=Settings(steps=25),
+        settings=Settings(steps=10),
         workers=1,
         progress=False,
     )
@@ -352,8 +493,35 @@ def test_results_of_other_settings_are_not_taken_over(tmp_path: Path) -> None:
     }
     first = content(sweep(tmp_path / "x.json", **few, settings=QUICK))
     second = content(sweep(tmp_path / "x.json", **few, settings=Settings(**{**vars(QUICK), "steps": 5})))
-    assert first[0]["steps"] == [4]
-    assert second[0]["steps"] == [5]
+    assert first[0]["steps"] == 4
+    assert second[0]["steps"] == 5
+
+
+def test_what_has_not_finished_gets_more_steps_and_the_rest_does_not(tmp_path: Path) -> None:
+    longer = replace(QUICK, enough=0.0, longer=(2, 3), longer_seeds=(2, 1), rise=-1.0, sized=("alibi",))
+    few: dict[str, Any] = {
+        "schemes": ["alibi"],
+        "tasks": ["back", "language"],
+        "seeds": 2,
+        "workers": 1,
+        "progress": False,
+    }
+    done = Results(
+        json.loads(sweep(tmp_path / "done.json", **few, settings=longer).read_text(encoding="utf-8"))
+    )
+    assert done.longer() == {}
+    more = replace(longer, enough=1.1, sized=())
+    results = Results(
+        json.loads(sweep(tmp_path / "more.json", **few, settings=more).read_text(encoding="utf-8"))
+    )
+    assert results.longer() == {("alibi", "back"): (8, 12)}
+    assert [len(results.scores("alibi", "back", steps=steps)) for steps in (4, 8, 12)] == [2, 2, 1]
+    stopped = replace(more, rise=2.0)
+    results = Results(
+        json.loads(sweep(tmp_path / "stop.json", **few, settings=stopped).read_text(encoding="utf-8"))
+    )
+    assert results.longer() == {("alibi", "back"): (8,)}
+    assert done.scores("alibi", "back", size="deep").shape == (2, len(LENGTHS))
 
 
 @pytest.mark.parametrize(

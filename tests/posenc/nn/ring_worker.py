@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
 import torch
 import torch.distributed as dist
 from torch import Tensor
@@ -46,6 +48,17 @@ def check(scheme: Scheme, dtype: torch.dtype, alibi: bool, causal: bool, local: 
         torch.testing.assert_close(ours, theirs[..., at, :], rtol=slack, atol=slack)
 
 
+def check_uneven() -> None:
+    """The same error in every process, before anything goes round."""
+    n = 4 + dist.get_rank()
+    x = torch.zeros(n, WIDTH)
+    wanted = (
+        "query must have one shape and dtype in all processes, got (4, 8) torch.float32 on rank 0 and (5, 8)"
+    )
+    with pytest.raises(ValueError, match=re.escape(wanted)):
+        RingAttention()(x, x, x, torch.arange(n))
+
+
 def check_taken() -> None:
     """The block of the chapter, in the folder as ring.py."""
     import ring  # type: ignore[import-not-found, unused-ignore]
@@ -70,6 +83,8 @@ def main(rank: str, world: str, folder: str) -> None:
                 for alibi in (False, True):
                     check(scheme, dtype, alibi=alibi, causal=scheme != "striped", local=False)
         print("RingAttention: equal")
+        check_uneven()
+        print("uneven shards: refused")
         check_taken()
         print("ring.py: equal")
         try:

@@ -185,3 +185,17 @@ def test_travels_with_a_model(layer: torch.nn.Module, shapes: list[tuple[int, ..
 def test_errors_name_the_argument(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("slope", [1e-6, 0.5, 30.0, 710.0, 1e5])
+def test_a_gate_starts_from_any_slope(slope: float) -> None:
+    """exp(710) is beyond float64."""
+    start = ForgetGate(4, 1, slopes=np.array([slope]))(torch.zeros(2, 4))
+    torch.testing.assert_close(start, torch.full((1, 2), -slope), rtol=1e-5, atol=0)
+
+
+def test_a_slope_beyond_the_bias_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"each of slopes must be at most 3\.4.*e\+38, the largest number of the bias"
+    ):
+        ForgetGate(4, 1, slopes=np.array([1e39]))

@@ -14,6 +14,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+import posenc
 from posenc import alibi_slopes
 from posenc.nn import (
     AlibiAttention,
@@ -283,14 +284,80 @@ def test_export_leaves_the_length_open(name: str) -> None:
         torch.testing.assert_close(exported(x), model(x))
 
 
-@pytest.mark.parametrize("name", BIASES)
-def test_biases_can_be_traced(name: str) -> None:
-    """For one length, of which torch warns."""
-    model = BIASES[name]()
+class AtPositions(nn.Module):
+    """A layer, or a function, at positions of each sentence."""
+
+    def __init__(self, turn: Callable[..., Any]) -> None:
+        super().__init__()
+        self.turn = turn
+
+    def forward(self, x: Tensor, positions: Tensor) -> Any:
+        return self.turn(x, positions)
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
+@pytest.mark.parametrize("name", ["RotaryEmbedding", "apply_rotary", "SinusoidalEncoding"])
+def test_export_of_positions_for_each_row_leaves_the_length_open(name: str) -> None:
+    """Any length, that of the batch among them, which is fixed to 2."""
+    rotary, sinusoidal = RotaryEmbedding(8), SinusoidalEncoding(8, dropout=0.0)
+    turn: Callable[..., Any] = {
+        "RotaryEmbedding": lambda x, t: rotary(x, x, positions=t),
+        "apply_rotary": lambda x, t: posenc.apply_rotary(x, t[:, None]),
+        "SinusoidalEncoding": lambda x, t: sinusoidal(x[:, 0], positions=t),
+    }[name]
+    model, length = AtPositions(turn), torch.export.Dim("length", max=4096)
+    example = torch.randn(2, 2, 9, 8), torch.arange(18).reshape(2, 9)
+    exported = torch.export.export(model, example, dynamic_shapes=({2: length}, {1: length})).module()
+    for n in (2, 7):
+        given = torch.randn(2, 2, n, 8), torch.arange(2 * n).reshape(2, n)
+        torch.testing.assert_close(exported(*given), model(*given))
+
+
+@pytest.mark.parametrize("name", [*BIASES, *OTHERS])
+@pytest.mark.parametrize("example", [1, 5])
+def test_a_trace_is_right_for_any_length(name: str, example: int) -> None:
+    """A length that torch.jit.trace kept would be broadcast where it is 1, and torch only warns."""
+    model = (BIASES.get(name) or OTHERS[name])()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        traced = torch.jit.trace(model, (embeddings(),))
-    torch.testing.assert_close(traced(embeddings()), model(embeddings()))
+        traced = torch.jit.trace(model, (torch.randn(2, 2, example, 8),))
+    for n in (1, 4, 9):
+        x = torch.randn(2, 2, n, 8)
+        torch.testing.assert_close(traced(x), model(x))
+
+
+def test_a_trace_of_alibi_is_right_for_any_part_of_the_queries() -> None:
+    """Whether there is one query, and whether there are as many as keys, is not kept from the example."""
+    model = AlibiAttention(2)
+    keys = torch.randn(2, 2, 9, 8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for example in (1, 9):
+            traced = torch.jit.trace(model, (keys[:, :, :example], keys, keys))
+            for n in (1, 3, 9):
+                query = torch.randn(2, 2, n, 8)
+                torch.testing.assert_close(traced(query, keys, keys), model(query, keys, keys))
+
+
+def test_a_traced_length_is_followed_or_refused() -> None:
+    def follow(function: Callable[[Tensor], Tensor], n: int) -> Callable[[Tensor], Tensor]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            traced: Callable[[Tensor], Tensor] = torch.jit.trace(
+                function, (torch.zeros(n),), check_trace=False
+            )
+        return traced
+
+    masks = follow(lambda x: posenc.causal_mask(x.shape[0], like=x), 1)
+    for n in (1, 4):
+        assert torch.equal(masks(torch.zeros(n)), posenc.causal_mask(n, like=torch.zeros(0)))
+    for refused in (
+        lambda x: torch.from_numpy(posenc.causal_mask(x.shape[0])),
+        lambda x: posenc.relative.toeplitz_bias(torch.zeros(9), x.shape[0]),
+        lambda x: posenc.forget_bias(-x, x.shape[0]),
+    ):
+        with pytest.raises(TypeError, match=r"must be an int, got a length that torch\.jit\.trace follows"):
+            follow(refused, 1)
 
 
 @pytest.mark.parametrize("name", ["RelativeBias", "T5Bias", "KerpleBias", "FireBias"])

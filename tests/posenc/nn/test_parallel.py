@@ -51,7 +51,12 @@ def test_a_ring_of_processes_equals_the_whole_sequence(tmp_path: Path) -> None:
     for status, out, errors in run_ring(tmp_path):
         assert status == 0, errors
         said = [line for line in out.splitlines() if ": " in line]
-        assert said == ["RingAttention: equal", "ring.py: equal", "counting from 0: different"]
+        assert said == [
+            "RingAttention: equal",
+            "uneven shards: refused",
+            "ring.py: equal",
+            "counting from 0: different",
+        ]
 
 
 def test_without_a_process_group_it_says_what_to_do() -> None:

@@ -18,7 +18,7 @@ import torch
 from posenc import apply_rotary_axes, grid_coordinates, grid_encoding, interpolate_grid, reorder_grid
 from posenc.grids import jitter_coordinates
 from posenc.nn import GridEncoding, GridRotary
-from posenc.rotary import axial_frequencies, mixed_frequencies, mrope_frequencies
+from posenc.rotary import axial_frequencies, mixed_frequencies, mrope_coordinates, mrope_frequencies
 
 try:
     transformers: Any = importlib.import_module("transformers")
@@ -193,3 +193,34 @@ def test_mixed_frequencies_of_timm() -> None:
         theirs = file.get_mixed_freqs(omega[:, head], rows, columns)
         turned = file.apply_rot_embed_cat(q[:, head], theirs)
         close(apply_rotary_axes(q[:, head], grid_coordinates((4, 6)), ours), turned)
+
+
+def rope_index(parts: list[int | tuple[int, int, int]]) -> torch.Tensor:
+    """The coordinates (tokens, 3) that Qwen2-VL of transformers gives to text and videos."""
+    model = modeling("qwen2_vl").Qwen2VLModel
+    vision = types.SimpleNamespace(spatial_merge_size=1)
+    it = types.SimpleNamespace(config=types.SimpleNamespace(vision_config=vision))
+    it.get_vision_position_ids = types.MethodType(model.get_vision_position_ids, it)
+    kinds = [
+        kind for part in parts for kind in ([0] * part if isinstance(part, int) else [2] * math.prod(part))
+    ]
+    videos = torch.tensor([part for part in parts if not isinstance(part, int)])
+    ids = torch.zeros(1, len(kinds), dtype=torch.int64)
+    positions, _ = model.get_rope_index(it, ids, torch.tensor([kinds]), video_grid_thw=videos)
+    return positions[:, 0].T
+
+
+@pytest.mark.parametrize("part", [(1, 3, 5), (1, 5, 3), (3, 3, 2), (2, 1, 4)])
+def test_mrope_counts_on_as_qwen2_vl(part: tuple[int, int, int]) -> None:
+    parts: list[int | tuple[int, int, int]] = [2, part, 3, (1, 2, 2), 1]
+    close(mrope_coordinates(parts), rope_index(parts), 0)
+
+
+@pytest.mark.parametrize(("part", "earlier"), [((6, 3, 2), 3), ((5, 2, 4), 1)])
+def test_after_a_long_video_qwen2_vl_of_transformers_counts_on_earlier(
+    part: tuple[int, int, int], earlier: int
+) -> None:
+    """As the docstring and the chapter say: by frames less max(rows, columns)."""
+    ours, theirs = torch.from_numpy(mrope_coordinates([2, part, 3])), rope_index([2, part, 3])
+    close(ours[:-3], theirs[:-3], 0)
+    close(ours[-3:], theirs[-3:] + earlier, 0)

@@ -51,7 +51,7 @@ def llama() -> Any:
 def test_attention_is_that_of_llama_with_its_cache(dtype: torch.dtype) -> None:
     theirs, config = llama()
     theirs = theirs.to(dtype)
-    ours = block("rope_attention").CausalAttention(64, 4, 2, base=5e5).to(dtype)
+    ours = block("rope_attention").CausalAttention(64, 4, 2, layout="half", base=5e5).to(dtype)
     ours.load_state_dict(theirs.state_dict())
     x = random(2, 20, 64).to(dtype)
     code = modeling("llama").LlamaRotaryEmbedding(config)(x, torch.arange(20)[None])
@@ -65,7 +65,7 @@ def test_attention_is_that_of_llama_with_its_cache(dtype: torch.dtype) -> None:
         step, _ = theirs(
             x[:, t : t + 1], position_embeddings=here, attention_mask=None, past_key_values=cache
         )
-        mine, kept = ours(x[:, t : t + 1], kept)
+        mine, kept = ours(x[:, t : t + 1], cache=kept)
         close(mine, step)
     assert kept is not None
     close(kept[0], cache.layers[0].keys)
@@ -78,11 +78,11 @@ def test_both_layouts(dtype: torch.dtype) -> None:
     config = transformers.LlamaConfig(hidden_size=64, num_attention_heads=4)
     cos, sin = modeling("llama").LlamaRotaryEmbedding(config)(q.float(), torch.arange(7, 57)[None])
     theirs, _ = modeling("llama").apply_rotary_pos_emb(q, q, cos, sin)
-    close(rope(q, offset=7, half=True), theirs.to(dtype))
+    close(rope(q, "half", offset=7), theirs.to(dtype))
     angles = torch.arange(7, 57)[:, None] * 10000.0 ** (-torch.arange(0, 16, 2) / 16)
     code = torch.polar(torch.ones_like(angles), angles)[None]
     theirs, _ = modeling("llama4").apply_rotary_emb(q.transpose(1, 2), q.transpose(1, 2), code)
-    close(rope(q, offset=7), theirs.transpose(1, 2))
+    close(rope(q, "interleaved", offset=7), theirs.transpose(1, 2))
 
 
 @DTYPES
@@ -97,6 +97,44 @@ def test_alibi_is_that_of_bloom(dtype: torch.dtype) -> None:
     theirs, _ = layer(x, torch.zeros_like(x), bias, hidden)
     ours = block("alibi").alibi_attention(*layer._reshape(layer.query_key_value(x)))
     close(layer.dense(ours.transpose(1, 2).flatten(-2)), theirs)
+
+
+@DTYPES
+def test_alibi_with_pads_and_a_cache_is_that_of_bloom(dtype: torch.dtype) -> None:
+    """Pads on the left, and the last two queries alone: only what stands at real tokens counts."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        config = transformers.BloomConfig(hidden_size=48, n_head=6)
+        layer = modeling("bloom").BloomAttention(config, layer_idx=0).eval().to(dtype)
+    x = random(2, 30, 48).to(dtype)
+    pads = torch.arange(30) < torch.tensor([[0], [11]])
+    bias = modeling("bloom").build_alibi_tensor((~pads).long(), 6, dtype)
+    hidden = torch.ones(30, 30).triu(1).bool() | pads[:, None, None]
+    least = torch.finfo(dtype).min
+    theirs, _ = layer(
+        x, torch.zeros_like(x), bias, torch.zeros(2, 1, 30, 30, dtype=dtype).masked_fill(hidden, least)
+    )
+    q, k, v = layer._reshape(layer.query_key_value(x))
+    ours = block("alibi").alibi_attention(q, k, v, pads)
+    last = block("alibi").alibi_attention(q[:, :, 28:], k, v, pads)
+    close(layer.dense(ours.transpose(1, 2).flatten(-2))[~pads], theirs[~pads])
+    close(layer.dense(last.transpose(1, 2).flatten(-2)), theirs[:, 28:])
+
+
+def test_padding_leaks_into_gpt2_as_positions_alone() -> None:
+    """With its mask, wrapped as the block says; without, what pads hold gets in, too."""
+    sizes = {"n_embd": 32, "n_layer": 2, "n_head": 2, "vocab_size": 50, "n_positions": 64}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net = transformers.GPT2Model(transformers.GPT2Config(**sizes)).eval()
+    check = block("padding_check").check_padding
+    ids = [torch.tensor([3, 4, 5, 6]), torch.tensor([9, 8])]
+    with torch.no_grad():
+        report = check(lambda ids, pads: net(input_ids=ids, attention_mask=(~pads).long())[0], ids)
+        bare = check(lambda ids, pads: net(input_ids=ids)[0], ids)
+    assert max(report["right"]) < 1e-4
+    assert report["left"][0] > 0.01 > 1e-4 > report["left"][1]
+    assert min(bare["left"]) > 0.01
 
 
 @DTYPES
@@ -132,6 +170,7 @@ SCALED: list[dict[str, Any]] = [
     {"rope_type": "yarn", "factor": 4.0},
     {"rope_type": "yarn", "factor": 4.0, "attention_factor": 1.3, "beta_fast": 16.0, "truncate": False},
     {"rope_type": "yarn", "factor": 40.0, "mscale": 1.0, "mscale_all_dim": 0.7},
+    {"rope_type": "linear", "factor": 8.0},
 ]
 
 
@@ -147,8 +186,7 @@ def test_config_reaches_the_layer_as_in_llama(
     sizes = {"hidden_size": 128, "num_attention_heads": 4, "max_position_embeddings": 1024}
     theta = {"rope_theta": 5e5}
     config = sizes | ({"rope_parameters": scaling | theta} if newer else theta | {"rope_scaling": scaling})
-    ours = block("from_config")
-    omega, scale = ours.frequencies(config)
+    rope = block("from_config").Rope(config, "half", handled=["mscale_all_dim"])
     q = random(1, 2, 1000, 32).to(dtype)
     theirs = modeling("llama").LlamaRotaryEmbedding(
         transformers.LlamaConfig(**sizes, rope_parameters=scaling | theta)
@@ -156,8 +194,8 @@ def test_config_reaches_the_layer_as_in_llama(
     cos, sin = theirs(q.float(), torch.arange(1000)[None])
     wanted, _ = modeling("llama").apply_rotary_pos_emb(q.float(), q.float(), cos, sin)
     slack = {torch.float32: 2e-3, torch.bfloat16: 3e-2}[dtype]  # their angles are float32
-    torch.testing.assert_close(ours.rope(q, omega, scale).float(), wanted, rtol=slack, atol=slack)
-    assert scale == pytest.approx(theirs.attention_scaling)
+    torch.testing.assert_close(rope(q).float(), wanted, rtol=slack, atol=slack)
+    assert rope.scale == pytest.approx(theirs.attention_scaling)
 
 
 @pytest.mark.parametrize(("attribute", "value"), [("rope_theta", 1e4), ("factor", 4.0)])
@@ -168,7 +206,7 @@ def test_another_config_is_another_layer(attribute: str, value: float) -> None:
     scaling = SCALED[1] | {"original_max_position_embeddings": 256, "rope_theta": 5e5}
     q = random(1, 2, 1000, 32)
     right, wrong = (
-        ours.rope(q, *ours.frequencies(sizes | {"rope_parameters": scaling | other}))
+        ours.Rope(sizes | {"rope_parameters": scaling | other}, "half")(q)
         for other in ({}, {attribute: value})
     )
     assert (right - wrong).abs().max() > 0.5

@@ -61,6 +61,18 @@ def test_the_mark_of_a_base_is_at_its_first_negative_sum() -> None:
     assert legend(ax) == ["base 10 000", "base 500 000"]
 
 
+def test_mean_cosines_go_as_far_down_and_up_as_they_do_at_all_distances() -> None:
+    (line,) = [line for line in plot.cosine_sums([1e4], 128, 65536).lines if np.size(line.get_xdata()) > 2]
+    omega = sinusoidal_frequencies(128)
+    everywhere = np.cos(np.arange(1.0, 65537)[:, None] * omega).mean(axis=1)
+    distances, means = points(line).T
+    np.testing.assert_allclose(means, everywhere[distances.astype(int) - 1])
+    assert (means.min(), means.max()) == (everywhere.min(), everywhere.max())
+    assert means.min() == pytest.approx(-0.282, abs=5e-4)  # of one distance in a hundred it was −0.2
+    assert distances[:9].tolist() == list(range(1, 10))
+    assert len(distances) < 250
+
+
 def test_heads_are_curves_and_panels_are_as_long_as_their_query_has_keys() -> None:
     rng = np.random.default_rng(0)
     short, long = rng.dirichlet(np.ones(29), 4), rng.dirichlet(np.ones(251), 4)

@@ -1,0 +1,186 @@
+"""Arguments that all functions share: flags are True or False, and positions are ones that can be told apart."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import posenc
+from posenc import nn
+from posenc._checks import check_flag
+from posenc.extrapolation import logn_scale
+from posenc.grids import coordinate_encoding
+from posenc.locality import rbf_kernel
+from posenc.nn import AlibiBias, GridEncoding, GridRotary, RotaryEmbedding, SinusoidalEncoding
+from posenc.parallel import ring_step
+from posenc.relative import fire_distance, relative_offsets
+from posenc.rotary import apply_xpos, mrope_frequencies
+from posenc.shift import cosine_only_encoding, sine_only_encoding
+from posenc.sinusoidal import code_distance
+
+OTHER_PARTS = ("posenc.plot", "posenc.experiments")
+X, Q = np.ones((3, 4)), np.ones((2, 3, 4))
+PATH = np.eye(3, k=1) + np.eye(3, k=-1)
+
+# --- Flags
+
+# How each function is called that has one: everything but its flags.
+WITH_FLAGS: dict[str, Callable[..., Any]] = {
+    "add_positions": lambda **flags: posenc.add_positions(X, X, **flags),
+    "alibi_bias": lambda **flags: posenc.alibi_bias(0.5, 3, **flags),
+    "anchor_distances": lambda **flags: posenc.anchor_distances(PATH, [0], **flags),
+    "grid_coordinates": lambda **flags: posenc.grid_coordinates((2, 3), **flags),
+    "interpolate_grid": lambda **flags: posenc.interpolate_grid(X, (1, 3), (1, 5), **flags),
+    "interpolate_table": lambda **flags: posenc.interpolate_table(X, 5, **flags),
+    "laplacian_eigenvectors": lambda **flags: posenc.laplacian_eigenvectors(PATH, 1, **flags),
+    "mrope_frequencies": lambda **flags: mrope_frequencies(12, (2, 2, 2), **flags),
+    "ring_attention": lambda **flags: posenc.ring_attention([X], [X], [X], [np.arange(3)], **flags),
+    "ring_step": lambda **flags: ring_step(None, X, X, X, np.arange(3), np.arange(3), **flags),
+    "t5_bias": lambda **flags: posenc.t5_bias(np.ones(32), 3, **flags),
+    "t5_bucket": lambda **flags: posenc.t5_bucket(3, **flags),
+    "yarn_frequencies": lambda **flags: posenc.yarn_frequencies(64, 8, original_length=4096, **flags),
+    "AlibiBias": lambda **flags: AlibiBias(2, **flags),
+    "LearnedEncoding": lambda **flags: nn.LearnedEncoding(4, 8, **flags),
+    "RingAttention": lambda **flags: nn.RingAttention(**flags),
+    "ShawAttention": lambda **flags: nn.ShawAttention(4, 2, **flags),
+    "T5Bias": lambda **flags: nn.T5Bias(2, **flags),
+    "TimeEncoding": lambda **flags: nn.TimeEncoding(4, shortest=1.0, longest=9.0, **flags),
+}
+
+
+def public() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Every public function and layer of the formulas and layers."""
+    for module in pkgutil.walk_packages([str(Path(posenc.__file__).parent)], "posenc."):
+        last = module.name.rpartition(".")[2]
+        if module.name.startswith(OTHER_PARTS) or last.startswith("_"):
+            continue
+        loaded = importlib.import_module(module.name)
+        for name in getattr(loaded, "__all__", ()):
+            if callable(found := getattr(loaded, name)):
+                yield name, found
+
+
+def flags_of(function: Callable[..., Any]) -> set[str]:
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return set()
+    return {p.name for p in parameters if isinstance(p.default, bool)}
+
+
+FLAGS = sorted(
+    {(name, flag) for name, function in public() for flag in flags_of(function)}
+    - {("PaddingChange", "inverted")}
+)
+
+
+def test_every_flag_is_in_the_table() -> None:
+    assert {name for name, _ in FLAGS} == set(WITH_FLAGS)
+
+
+@pytest.mark.parametrize(("name", "flag"), FLAGS)
+def test_a_flag_is_true_or_false(name: str, flag: str) -> None:
+    for good in (True, False):
+        WITH_FLAGS[name](**{flag: good})
+    for bad in ("no", 0, 1, None, np.False_):
+        with pytest.raises(TypeError, match=f"^{flag} must be True or False, got {bad!r}"):
+            WITH_FLAGS[name](**{flag: bad})
+
+
+def test_a_flag_is_given_back() -> None:
+    assert check_flag("causal", True) is True
+    assert check_flag("causal", False) is False
+
+
+# --- Positions that their dtype cannot tell apart
+
+LAYERS = {
+    "sinusoidal": (SinusoidalEncoding(4, dropout=0.0), torch.ones(3, 4)),
+    "grid": (GridEncoding(4, (3,), dropout=0.0), torch.ones(3, 4)),
+    "rotary": (RotaryEmbedding(4), torch.ones(1, 1, 3, 4)),
+    "grid rotary": (GridRotary(4, (3,)), torch.ones(1, 1, 3, 4)),
+}
+
+# Functions of three positions, (3,), in torch.
+OF_POSITIONS: dict[str, Callable[[torch.Tensor], Any]] = {
+    "sinusoidal_encoding": lambda t: posenc.sinusoidal_encoding(t, 4),
+    "sine_only_encoding": lambda t: sine_only_encoding(t, 4),
+    "cosine_only_encoding": lambda t: cosine_only_encoding(t, 4),
+    "integer_encoding": lambda t: posenc.integer_encoding(t, 4, dtype=torch.float64),
+    "rbf_encoding": lambda t: posenc.rbf_encoding(t, [0.0, 1.0], 1.0),
+    "rbf_kernel": lambda t: rbf_kernel(t, 1.0),
+    "code_distance": lambda t: code_distance(t, 4),
+    "logn_scale": lambda t: logn_scale(t, 32),
+    "coordinate_encoding": lambda t: coordinate_encoding(t[:, None], 4),
+    "shift_matrix": lambda t: posenc.shift_matrix(t, 4),
+    "rotary_matrix": lambda t: posenc.rotary_matrix(t, 4),
+    "apply_rotary": lambda t: posenc.apply_rotary(torch.ones(3, 4), t),
+    "apply_rotary_axes": lambda t: posenc.apply_rotary_axes(torch.ones(3, 4), t[:, None], np.ones((1, 2))),
+    "apply_xpos": lambda t: apply_xpos(torch.ones(3, 4), torch.ones(3, 4), t, center=float(t[0].double())),
+    "relative_offsets": relative_offsets,
+    "alibi_bias": lambda t: posenc.alibi_bias(torch.ones(2), t),
+    "add_alibi_columns": lambda t: posenc.alibi.add_alibi_columns(torch.ones(3, 4), torch.ones(3, 4), 0.5, t),
+    "kerple_bias": lambda t: posenc.kerple_bias(torch.ones(2), torch.ones(2), t),
+    "fire_distance": fire_distance,
+    "ring_step": lambda t: ring_step(None, torch.ones(3, 4), torch.ones(3, 4), torch.ones(3, 4), t, t),
+    "SinusoidalEncoding": lambda t: LAYERS["sinusoidal"][0](LAYERS["sinusoidal"][1], positions=t),
+    "GridEncoding": lambda t: LAYERS["grid"][0](LAYERS["grid"][1], coordinates=t[:, None]),
+    "RotaryEmbedding": lambda t: LAYERS["rotary"][0](*[LAYERS["rotary"][1]] * 2, positions=t),
+    "GridRotary": lambda t: LAYERS["grid rotary"][0](*[LAYERS["grid rotary"][1]] * 2, coordinates=t[:, None]),
+    "AlibiBias": lambda t: AlibiBias(2)(query_positions=t),
+    "KerpleBias": lambda t: nn.KerpleBias(2)(query_positions=t),
+    "FireBias": lambda t: nn.FireBias(2)(query_positions=t),
+}
+
+
+@pytest.mark.parametrize("name", OF_POSITIONS)
+def test_positions_that_no_number_tells_apart_are_refused(name: str) -> None:
+    """2^24 + 1 in float32 is 2^24, and 257 in bfloat16 is 256."""
+    function, near = OF_POSITIONS[name], torch.tensor([0.0, 1.0, 2.0])
+    function(near)
+    function(near.double() + 2.0**24 if name != "apply_xpos" else near.double())
+    function(near + (2.0**24 - 3))
+    for dtype in (torch.bfloat16, torch.float16):
+        with pytest.raises(TypeError, match=r"must be integers, float32 or float64, got"):
+            function(near.to(dtype))
+    with pytest.raises(
+        ValueError, match=r"must be below 2\^24 in size, for torch\.float32 tells no neighbours apart"
+    ):
+        function(near + 2.0**24)
+
+
+@pytest.mark.parametrize(
+    "positions",
+    [[2**53 + 1, 1], np.array([-(2**60)]), np.array([2**63], np.uint64), torch.tensor([-(2**63)])],
+)
+def test_integers_beyond_float64_are_refused(positions: Any) -> None:
+    """Such as nanoseconds since 1970."""
+    with pytest.raises(
+        ValueError, match=r"positions must be within ±2\^53, beyond which float64 .* later start"
+    ):
+        posenc.sinusoidal_encoding(positions, 4)
+    posenc.sinusoidal_encoding([2**53, -(2**53)], 4)
+
+
+def test_float64_beyond_its_integers_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"positions must be below 2\^53 in size, for float64 tells no.*later start"
+    ):
+        posenc.sinusoidal_encoding(np.array([2.0**53]), 4)
+
+
+def test_positions_of_cope_are_not_rounded_before() -> None:
+    q, table = torch.ones(1, 4), torch.ones(300, 4)
+    for dtype in (torch.bfloat16, torch.float16):
+        with pytest.raises(
+            TypeError, match=f"positions must be integers, float32 or float64, got dtype {dtype}"
+        ):
+            posenc.contextual_bias(q.to(dtype), table.to(dtype), torch.full((1, 1), 257.75).to(dtype))

@@ -1,0 +1,293 @@
+"""What blocks to take along refuse, each in a line: what would otherwise be wrong in silence, or end obscurely."""
+
+from __future__ import annotations
+
+import ast
+import traceback
+from collections.abc import Callable
+from functools import cache
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from unittest import mock
+
+import numpy as np
+import pytest
+import taken
+import torch
+import torch.distributed as dist
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1)).to(dtype)
+
+
+class Case(NamedTuple):
+    block: str
+    what: str
+    call: Callable[[SimpleNamespace], Any]
+    message: str
+    silent: bool = True  # without the refusal there would be a result
+
+
+def add(block: SimpleNamespace, x: torch.Tensor, offset: int = 0, max_len: int = 5000) -> Any:
+    return block.SinusoidalEncoding(8, max_len, dropout=0.0)(x, offset)
+
+
+def stretch(block: SimpleNamespace, table: torch.Tensor, old: tuple[int, int] = (4, 4)) -> Any:
+    return block.resize_image_table(table, old, (6, 6))
+
+
+def qkv(
+    *, n_q: int = 6, keys: int = 2, few: int = 4, values: int = 0, dtype: torch.dtype = torch.float32
+) -> list[torch.Tensor]:
+    """Queries of 2 texts and 4 heads; keys and values of 6 tokens."""
+    shapes = (2, 4, n_q, 8), (keys, few, 6, 8), (keys, values or few, 6, 8)
+    return [random(*shape, dtype=dtype) for shape in shapes]
+
+
+def pads(n: int) -> torch.Tensor:
+    return torch.zeros(2, n, dtype=torch.bool)
+
+
+def pad(block: SimpleNamespace, *, causal: bool = False, **options: Any) -> Any:
+    return block.padded_attention(*qkv(**options), pads(6), causal)
+
+
+WAY = np.eye(4, k=1) + np.eye(4, k=-1)
+GATES = torch.ones(2, 4, 6)
+SECONDS = torch.tensor([0.25, 1.5, 7.0])
+
+
+def grid(block: SimpleNamespace) -> Any:
+    return block.grid_places(2, 3)
+
+
+def turn(
+    block: SimpleNamespace, places: torch.Tensor, *, dim: int = 8, dtype: torch.dtype = torch.float32
+) -> Any:
+    return block.axial_rope(random(6, dim, dtype=dtype), places, "half")
+
+
+def step(block: SimpleNamespace, t: Any, u: Any, dtype: torch.dtype = torch.float32) -> Any:
+    q, k, v = random(3, 2, 6, 8, dtype=dtype)
+    return block.ring_step(None, q, k, v, torch.tensor(t), torch.tensor(u))
+
+
+def ring(block: SimpleNamespace, sizes: list[int], *, trained: bool = False) -> Any:
+    """Rank 0 of two; the other has the same keys at the same positions."""
+    sent: list[torch.Tensor] = []
+
+    def gather(into: list[Any], shape: tuple[int, ...]) -> None:
+        into[:] = [(*shape[:-2], size, shape[-1]) for size in sizes]
+
+    def move(operation: Any, x: torch.Tensor, rank: int) -> None:
+        if operation is dist.isend:
+            sent.append(x)
+        else:
+            x.copy_(sent.pop(0))
+
+    fakes: dict[str, Any] = {
+        "get_rank": lambda: 0,
+        "get_world_size": lambda: 2,
+        "all_gather_object": gather,
+        "P2POp": move,
+        "batch_isend_irecv": lambda moves: [],
+    }
+    with mock.patch.multiple(dist, **fakes):
+        return block.ring_attention(*random(3, 2, 6, 8).requires_grad_(trained), torch.arange(6))
+
+
+def leak(block: SimpleNamespace, *, noisy: float = 0.0, **options: int) -> Any:
+    noise = iter(range(99))
+
+    def model(ids: torch.Tensor, pads: torch.Tensor) -> torch.Tensor:
+        return ids[..., None] + noisy * next(noise)
+
+    return block.check_padding(model, [torch.tensor([1, 2, 3])], **options)
+
+
+def forget(block: SimpleNamespace, *, gates: torch.Tensor | None = None, **options: Any) -> Any:
+    q, k, v = qkv(**options)
+    return block.forget_attention(q, k, v, -torch.ones(k.shape[:3]) if gates is None else gates)
+
+
+def cope(block: SimpleNamespace, **options: Any) -> Any:
+    return block.CoPE(8, 4)(*qkv(**options))
+
+
+CASES = [
+    Case("sinusoidal", "odd width", lambda b: b.SinusoidalEncoding(5), "even.* 5,"),
+    Case("sinusoidal", "no width", lambda b: b.SinusoidalEncoding(0), "even.* 0,"),
+    Case("sinusoidal", "negative base", lambda b: b.SinusoidalEncoding(8, base=-2.0), "above 0.* -2"),
+    Case("sinusoidal", "width 1", lambda b: add(b, random(1, 6, 1)), r"\(1, 6, 1\) is not"),
+    Case("sinusoidal", "no batch", lambda b: add(b, random(8, 8)), r"\(8, 8\) is not \(batch, seq, 8"),
+    Case("sinusoidal", "heads", lambda b: add(b, random(2, 6, 6, 8)), r"is not \(batch, seq, 8"),
+    Case("sinusoidal", "integers", lambda b: add(b, torch.ones(1, 6, 8).long()), "int64: embed"),
+    Case("sinusoidal", "booleans", lambda b: add(b, torch.ones(1, 6, 8) > 0), "bool: embed"),
+    Case("sinusoidal", "beyond", lambda b: add(b, random(1, 6, 8), max_len=5), r"0\.\.5.* 5", silent=False),
+    Case("sinusoidal", "one row for all", lambda b: add(b, random(1, 6, 8), max_len=1), r"0\.\.5.* 1"),
+    Case("sinusoidal", "the last for all", lambda b: add(b, random(1, 6, 8), 4999), "5004.* 5000"),
+    Case("sinusoidal", "before 0", lambda b: add(b, random(1, 6, 8), -6), "-6", silent=False),
+    Case("learned_table", "width 1", lambda b: b.LearnedTable(9, 8)(random(1, 6, 1)), r"1, 6, 1\) is not"),
+    Case("learned_table", "no batch", lambda b: b.LearnedTable(9, 8)(random(8, 8)), r"8, 8\) is not"),
+    Case("learned_table", "integers", lambda b: b.LearnedTable(9, 8)(torch.ones(1, 6, 8).int()), "int32"),
+    Case(
+        "learned_table",
+        "the last for all",
+        lambda b: b.LearnedTable(9, 8)(random(1, 6, 8), 8),
+        "8..13, 9 rows",
+    ),
+    Case("learned_table", "before 0", lambda b: b.LearnedTable(9, 8)(random(1, 1, 8), -2), "positions -2"),
+    Case("image_table", "integers", lambda b: stretch(b, torch.ones(17, 4).long()), "int64"),
+    Case("image_table", "no class token", lambda b: stretch(b, random(16, 4)), "16 rows", silent=False),
+    Case("image_table", "two of them", lambda b: stretch(b, random(18, 4)), "18 rows", silent=False),
+    Case("alibi", "no heads", lambda b: b.alibi_slopes(0), "at least 1, got 0", silent=False),
+    Case("alibi", "more queries than keys", lambda b: b.alibi_attention(*qkv(n_q=8)), r"fit.* 8, .* 6,"),
+    Case("alibi", "a batch of 1", lambda b: b.alibi_attention(*qkv(keys=1)), r"fit.*\(2, .*\(1, "),
+    Case("alibi", "3 of 4 heads", lambda b: b.alibi_attention(*qkv(few=3)), "fit.*2, 3, 6", silent=False),
+    Case("alibi", "one head of values", lambda b: b.alibi_attention(*qkv(values=1)), "fit.*2, 1, 6"),
+    Case("alibi", "integers", lambda b: b.alibi_attention(*qkv(dtype=torch.int32)), "int32"),
+    Case("alibi", "a pad for all", lambda b: b.alibi_attention(*qkv(), pads(1)), r"\(2, 1\) must be \(2, 6"),
+    Case("padding", "a batch of 1", lambda b: b.padded_attention(*qkv(keys=1), pads(6)[:1]), r"\(2, .*\(1, "),
+    Case("padding", "3 of 4 heads", lambda b: pad(b, few=3), "fit.*2, 3, 6", silent=False),
+    Case("padding", "one head of values", lambda b: pad(b, values=1), "fit.*2, 1, 6"),
+    Case("padding", "a pad for all", lambda b: b.padded_attention(*qkv(), pads(1)), r"\(2, 1\) must be"),
+    Case("padding", "integers", lambda b: pad(b, dtype=torch.int64), "int64"),
+    Case("padding", "booleans", lambda b: pad(b, dtype=torch.bool), "bool"),
+    Case("padding", "more queries than keys", lambda b: pad(b, n_q=8, causal=True), "8 .* 6 keys"),
+    Case("t5_bias", "too short", lambda b: b.t5_bucket(torch.arange(-9, 9), 32, 8), "above 8, itself"),
+    Case("t5_bias", "one too short", lambda b: b.t5_bucket(torch.arange(-9, 9), 32, 7), "above 8, itself"),
+    Case("t5_bias", "too few", lambda b: b.t5_bucket(torch.arange(3), 3), "above 0, .* 1 or", silent=False),
+    Case("t5_bias", "more queries than keys", lambda b: b.T5Bias(2)(7, 5), "7 queries .* 5 keys"),
+    Case("grid", "rounded places", lambda b: turn(b, grid(b).bfloat16()), "bfloat16: keep integers"),
+    Case("grid", "no multiple of 4", lambda b: b.grid_code(2, 3, 6), "of 4, got 6"),
+    Case("grid", "no width", lambda b: b.grid_code(2, 3, 0), "of 4, got 0"),
+    Case("grid", "order in capitals", lambda b: b.grid_code(2, 3, 8, order="MAE"), '"timm", got .MAE'),
+    Case(
+        "grid", "an integer table", lambda b: b.grid_code(2, 3, 8, dtype=torch.int64), "floating, got .*int64"
+    ),
+    Case("grid", "width 2", lambda b: turn(b, grid(b), dim=2), r"dim 2 .* places \(6, 2\)"),
+    Case("grid", "width 5", lambda b: turn(b, grid(b), dim=5), r"dim 5 must", silent=False),
+    Case("grid", "one place for all", lambda b: turn(b, grid(b)[:1]), r"places \(6, 2\)"),
+    Case(
+        "grid", "integers", lambda b: turn(b, grid(b), dtype=torch.int64), "x must be floating, got .*int64"
+    ),
+    Case("grid", "booleans", lambda b: turn(b, grid(b), dtype=torch.bool), "x must be floating, got .*bool"),
+    Case("graph_codes", "not square", lambda b: b.anchor_distances(WAY[:3], [0]), r"\(3, 4\)", silent=False),
+    Case(
+        "graph_codes", "negative", lambda b: b.random_walk_probabilities(WAY - np.eye(4) / 9, 2), "0 or more"
+    ),
+    Case("graph_codes", "NaN", lambda b: b.anchor_distances(WAY * np.nan, [0]), "0 or more"),
+    Case("graph_codes", "anchor -1", lambda b: b.anchor_distances(WAY, [-1]), r"list of nodes, 0\.\.3"),
+    Case("graph_codes", "anchor 4", lambda b: b.anchor_distances(WAY, [4]), "list of nodes", silent=False),
+    Case("graph_codes", "a set", lambda b: b.anchor_distances(WAY, {0, 2}), "a list", silent=False),
+    Case("graph_codes", "a mask", lambda b: b.anchor_distances(WAY, WAY[0] > 0), "a list", silent=False),
+    Case(
+        "graph_codes", "directions", lambda b: b.laplacian_eigenvectors(np.triu(WAY), 2), r"graph \+ graph.T"
+    ),
+    Case("graph_codes", "k of n", lambda b: b.laplacian_eigenvectors(WAY, 4), r"1\.\.3, got 4"),
+    Case("graph_codes", "k = 0", lambda b: b.laplacian_eigenvectors(WAY, 0), r"1\.\.3, got 0"),
+    Case("graph_codes", "no step", lambda b: b.random_walk_probabilities(WAY, 0), "at least 1, got 0"),
+    Case("times", "width 2", lambda b: b.time_codes(SECONDS, 2, 1.0, 60.0), "from 4 on: 2;"),
+    Case("times", "width 5", lambda b: b.time_codes(SECONDS, 5, 1.0, 60.0), "even, .*: 5;"),
+    Case("times", "shortest above longest", lambda b: b.time_codes(SECONDS, 8, 60.0, 1.0), "0 < 60.0 < 1.0"),
+    Case("times", "shortest of 0", lambda b: b.time_codes(SECONDS, 8, 0.0, 60.0), "0 < 0.0", silent=False),
+    Case(
+        "times", "since 1970", lambda b: b.time_codes(SECONDS + 1.7e9, 8, 1.0, 60.0), "float32: use float64"
+    ),
+    Case("times", "since 1970, days", lambda b: b.periodic_codes(SECONDS + 1.7e9, [60], 2), "float32: use"),
+    Case(
+        "times", "bfloat16", lambda b: b.time_codes(SECONDS.bfloat16() + 300, 8, 1.0, 60.0), "bfloat16: use"
+    ),
+    Case("times", "NaN", lambda b: b.time_codes(SECONDS * torch.nan, 8, 1.0, 60.0), "later start"),
+    Case(
+        "times", "integer codes", lambda b: b.periodic_codes(SECONDS, [60], 2, torch.int32), "floating, got"
+    ),
+    Case("times", "period 0", lambda b: b.periodic_codes(SECONDS, [0], 2), r"periods=\[0\]"),
+    Case("times", "a negative period", lambda b: b.periodic_codes(SECONDS, [60, -24], 1), "above 0: .*-24"),
+    Case("times", "no harmonic", lambda b: b.periodic_codes(SECONDS, [60], 0), "harmonics=0", silent=False),
+    Case("ring", "rank 4 of 4", lambda b: b.zigzag(16, 4, 4), "no rank 4 of 4"),
+    Case("ring", "rank -1 of 4", lambda b: b.zigzag(16, -1, 4), "no rank -1 of 4", silent=False),
+    Case("ring", "uneven", lambda b: b.zigzag(17, 0, 4), "17 tokens", silent=False),
+    Case("ring", "one position for all", lambda b: step(b, [5], range(6)), r"\(1, 6\): one a query"),
+    Case("ring", "one for all keys", lambda b: step(b, range(6), [0]), r"\(6, 1\): one a query"),
+    Case("ring", "integers", lambda b: step(b, range(6), range(6), torch.int64), "int64"),
+    Case("ring", "shards of two lengths", lambda b: ring(b, [6, 5]), r"equally long.*5"),
+    Case("ring", "counted anew in each shard", lambda b: ring(b, [6, 6]), "share positions"),
+    Case("ring", "gradients", lambda b: ring(b, [6, 6], trained=True), "no gradient flows"),
+    Case("forget", "a batch of 1", lambda b: forget(b, keys=1), r"fit.*\(2, .*\(1, "),
+    Case("forget", "3 of 4 heads", lambda b: forget(b, few=3), "fit.*2, 3, 6", silent=False),
+    Case("forget", "more queries than keys", lambda b: forget(b, n_q=8), "8 queries .* 6 keys"),
+    Case("forget", "no query", lambda b: forget(b, n_q=0), "0 queries .* 6 keys"),
+    Case("forget", "gates of q", lambda b: forget(b, few=2, gates=-GATES), "heads of k", silent=False),
+    Case("forget", "a gate of 0", lambda b: forget(b, gates=-GATES / 0), "finite logarithms"),
+    Case("forget", "the gates", lambda b: forget(b, gates=GATES / 2), "logarithms, at most 0"),
+    Case("forget", "integers", lambda b: forget(b, dtype=torch.int64), "q must be floating, got .*int64"),
+    Case("cope", "a batch of 1", lambda b: cope(b, keys=1), r"fit.*\(2, .*\(1, "),
+    Case("cope", "3 of 4 heads", lambda b: cope(b, few=3), "fit.*2, 3, 6", silent=False),
+    Case("cope", "one head of values", lambda b: cope(b, values=1), "fit.*2, 1, 6"),
+    Case("cope", "more queries than keys", lambda b: cope(b, n_q=8), "8 queries .* 6 keys"),
+    Case("cope", "integers", lambda b: cope(b, dtype=torch.int64), "int64"),
+    Case(
+        "grid", "no layout", lambda b: b.axial_rope(random(6, 8), grid(b), "halves"), "'half', got 'halves'"
+    ),
+    Case("padding_check", "dropout", lambda b: leak(b, noisy=1.0), r"two runs differ.*eval\(\)"),
+    Case("padding_check", "no pad", lambda b: leak(b, extra=0), "extra must be above 0: 0"),
+    Case("padding_check", "pads like a token", lambda b: leak(b, pad=1), "first token not 1"),
+]
+OWN = sorted({case.block for case in CASES})
+
+
+def refusals(tree: ast.AST) -> list[ast.If]:
+    """The conditions under which a block does nothing but raise."""
+    return [
+        node for node in ast.walk(tree) if isinstance(node, ast.If) and isinstance(node.body[0], ast.Raise)
+    ]
+
+
+class Permissive(ast.NodeTransformer):
+    """Takes the refusals out of a block."""
+
+    def visit_If(self, node: ast.If) -> Any:
+        return ast.Pass() if isinstance(node.body[0], ast.Raise) else self.generic_visit(node)
+
+
+@cache
+def block(name: str, *, permissive: bool = False) -> SimpleNamespace:
+    tree = ast.parse(taken.codes()[name])
+    if permissive:
+        tree = ast.fix_missing_locations(Permissive().visit(tree))
+        return taken.pasted(ast.unparse(tree))
+    return taken.pasted(taken.codes()[name])
+
+
+def names(case: Case) -> str:
+    return f"{case.block}: {case.what}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=names)
+def test_it_is_refused(case: Case) -> None:
+    with pytest.raises((ValueError, TypeError), match=case.message):
+        case.call(block(case.block))
+
+
+@pytest.mark.parametrize("case", CASES, ids=names)
+def test_the_refusal_is_needed(case: Case) -> None:
+    """Without it there is a result, which is wrong, or an error that does not say what to do."""
+    if case.silent:
+        case.call(block(case.block, permissive=True))
+    else:
+        with pytest.raises(Exception, match=r"^(?!.*" + case.message + ")"):
+            case.call(block(case.block, permissive=True))
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_every_refusal_has_a_case(name: str) -> None:
+    wanted = {node.body[0].lineno for node in refusals(ast.parse(taken.codes()[name]))}
+    met = set()
+    for case in CASES:
+        if case.block == name:
+            with pytest.raises((ValueError, TypeError)) as caught:
+                case.call(block(name))
+            met.add(traceback.extract_tb(caught.tb)[-1].lineno)
+    assert met == wanted
