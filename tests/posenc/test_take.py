@@ -542,7 +542,7 @@ LINES = {
     "layout_probe": 60,
     "graph_codes": 50,
     "forget": 48,
-    "ring": 48,
+    "ring": 50,
     "grid": 45,
 }
 
