@@ -1,5 +1,5 @@
 """`pytest docs/en/order.md` runs the blocks of one chapter as the whole test run does."""
 
-from book import blocktests
+from press.running import pytest_plugin
 
-pytest_configure = blocktests.register
+pytest_configure = pytest_plugin.register

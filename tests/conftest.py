@@ -7,25 +7,20 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import ahead
-import browsing
-import inpage
 import matplotlib
 import matplotlib.pyplot as plt
-import missing
 import pytest
-import reading
-import sitebuild
-import sitecheck
-import sitescripts
 import torch
-from ahead import begun_ahead, finished
-from book import blocktests
-from book.cache import ROOT
 from hypothesis import settings
-from offline import archive as offline
+from press.cache import ROOT
+from press.offline import archive
+from press.running import pytest_plugin
 
 from posenc.plot import _style
+from tests import ahead, missing
+from tests.ahead import begun_ahead, finished
+from tests.browser import browsing, journeys, page_blocks
+from tests.site import sitebuild, sitecheck, sitescripts
 
 # The first call into torch, or a busy machine, is slow; that is no fault of what is tested.
 settings.register_profile("posenc", deadline=None)
@@ -43,7 +38,7 @@ def _no_figure_left() -> Iterator[None]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Without a Chinese font pictures show boxes; what else is tested of them holds."""
-    blocktests.register(config)
+    pytest_plugin.register(config)
     config.pluginmanager.register(ahead)
     if _style.chinese_font() is None:
         config.addinivalue_line("filterwarnings", r"ignore:Glyph \d+ .* missing from font")
@@ -87,7 +82,7 @@ def mypy(folder: Path) -> subprocess.CompletedProcess[str]:
 def offline_books(folder: Path) -> Path:
     """The folder with the zip and the PDFs."""
     with browsing.launched() as launched:
-        offline.make(launched, finished("site"), folder / "offline")
+        archive.make(launched, finished("site"), folder / "offline")
     return folder / "offline"
 
 
@@ -101,19 +96,19 @@ def visits(folder: Path) -> dict[str, browsing.Visit]:
 
 
 @begun_ahead
-def deeds(folder: Path) -> reading.Deeds:
+def deeds(folder: Path) -> journeys.Deeds:
     """What a reader does in the site, and in a copy of it in which something is broken."""
     copy = Path(shutil.copytree(finished("site"), folder / "broken"))
     with browsing.launched() as launched:
-        return reading.deeds(launched, finished("site"), copy)
+        return journeys.deeds(launched, finished("site"), copy)
 
 
 @begun_ahead
-def blocks_in_the_page(folder: Path) -> tuple[list[inpage.Block], browsing.Visit]:
+def blocks_in_the_page(folder: Path) -> tuple[list[page_blocks.Block], browsing.Visit]:
     """All blocks of the site, and some that are bad, run in a browser; and what it fetched for them."""
-    blocks = [*inpage.blocks(finished("site")), *inpage.PLANTED.values()]
+    blocks = [*page_blocks.blocks(finished("site")), *page_blocks.PLANTED.values()]
     with browsing.launched() as launched:
-        return blocks, inpage.run(launched, finished("site"), blocks)
+        return blocks, page_blocks.run(launched, finished("site"), blocks)
 
 
 @begun_ahead

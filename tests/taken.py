@@ -10,9 +10,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from book import take
-from book.cache import ROOT
-from book.page import read
+from press import snippets
+from press.cache import ROOT
+from press.pages import read
 
 
 @cache
@@ -21,7 +21,7 @@ def codes(language: str = "en") -> dict[str, str]:
     return {
         name: unit.code
         for path in sorted((ROOT / "docs" / language).glob("*.md"))
-        for name, unit in take.snippets(read(path)).items()
+        for name, unit in snippets.snippets(read(path)).items()
     }
 
 

@@ -69,7 +69,7 @@ def test_nothing_else_lies_at_the_top() -> None:
     assert {name.partition("/")[0] for name in tracked.stdout.split()} == TOP
 
 
-@pytest.mark.parametrize(("folder", "base"), [("posenc", "."), ("docs/hooks", "docs/hooks")])
+@pytest.mark.parametrize(("folder", "base"), [("posenc", "."), ("docs/press", "docs")])
 def test_no_modules_import_each_other_in_a_circle(folder: str, base: str) -> None:
     assert circle(modules(ROOT / folder, ROOT / base)) == []
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from readme_images import FOLDER, drawn
+
+from tests.readme_images import FOLDER, drawn
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -135,7 +136,7 @@ def test_ci_runs_the_commands_of_the_readme(project: Path) -> None:
         ("test", "pip install -e .[test]"),
         ("test", "pytest "),
         ("test", f"python {commands()[1].split()[-1]}"),
-        ("test", "pytest tests/inpage"),
+        ("test", "pytest tests/browser"),
         ("test", "pip install -e .[peers]"),
         ("test", "pytest tests/posenc/peers"),
     ]

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 import pytest
-from book.cache import ROOT
+from press.cache import ROOT
 
 
 @pytest.mark.parametrize("tool", [["ruff", "check", "."], ["ruff", "format", "--check", "."]], ids=" ".join)

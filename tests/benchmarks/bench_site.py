@@ -48,7 +48,7 @@ CLICKED = """async () => {
 def test_times_in_the_page(site: Path, browser: Browser) -> None:
     """The first block that a reader runs is there within 12 seconds, the later ones within 100 ms."""
     if not (site / "py").is_dir():
-        missing.skip_or_fail("runtime", "no Python for the pages: `python docs/hooks/runtime`")
+        missing.skip_or_fail("runtime", "no Python for the pages: `python -m press runtime`")
     with served(site) as root:
         page = browser.new_page()
         page.goto(f"{root}en/sinusoidal.html")

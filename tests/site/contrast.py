@@ -9,9 +9,9 @@ from importlib.resources import files
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-from book.cache import ROOT
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgba
+from press.cache import ROOT
 
 from posenc.plot._style import COLORS, GREY
 

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
-from book import page as pages
-from book.cache import ROOT
 from bs4 import Tag
-from sitecheck import BOOKS, ORDER, PAGE, SITE, Page, contents, read, soup
+from press import pages
+from press.cache import ROOT
+
+from tests.site.sitecheck import BOOKS, ORDER, PAGE, SITE, Page, contents, read, soup
 
 LOCALES = {"en": "en_GB", "zh": "zh_CN"}
 CHINESE = re.compile("[\u4e00-\u9fff]")

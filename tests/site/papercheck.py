@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import sitecheck
 from bs4 import BeautifulSoup, Tag
 from pypdf import PdfReader
+
+from tests.site import sitecheck
 
 A4 = (595, 842)  # points
 SERVED_ONLY = re.compile(r"(^|/)(404\.html|llms\.txt|sitemap\.xml(\.gz)?|search_index\.json)$|\.map$")

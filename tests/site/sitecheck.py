@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
-from book import page as pages
-from book.cache import ROOT
 from bs4 import BeautifulSoup, NavigableString, Tag
-from examples import Checks
+from press import pages
+from press.cache import ROOT
+
+from tests.planted import Checks
 
 BOOKS = ("en", "zh")
 PAGE = Checks()  # of a Page

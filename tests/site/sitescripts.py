@@ -8,8 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from book.cache import ROOT
-from sitecheck import Page, contents
+from press.cache import ROOT
+
+from tests.site.sitecheck import Page, contents
 
 # One interpreter for all: most of a short script's time is the import of torch.
 RUN = """

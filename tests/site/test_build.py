@@ -7,9 +7,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from book.cache import ROOT
-from sitebuild import build, different
-from sitecheck import BOOKS
+from press.cache import ROOT
+
+from tests.site.sitebuild import build, different
+from tests.site.sitecheck import BOOKS
 
 
 def test_a_second_build_runs_nothing_and_gives_the_same_bytes(site: Path, tmp_path: Path) -> None:

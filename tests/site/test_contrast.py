@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import contrast
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
-import sitecheck
-from book import figures
+from press import figures
+
+from tests.site import contrast, sitecheck
 
 
 def test_figures_of_the_pages_stand_out_in_both_palettes(site: Path) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import exportcheck
 import pytest
-import sitecheck
-from examples import Checks, planted
-from sitecheck import PAGE, SITE, Page
+
+from tests.planted import Checks, planted
+from tests.site import exportcheck, sitecheck
+from tests.site.sitecheck import PAGE, SITE, Page
 
 assert exportcheck.PAGE is PAGE  # its checks are among these
 

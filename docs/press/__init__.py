@@ -1,0 +1,22 @@
+"""What turns pages into books: `python -m press` lists its commands.
+
+hook.py is the only file that MkDocs loads; no other module here imports MkDocs.
+
+pages           the one reader: front matter, navigation, headings, blocks, formulas, links
+uncollected     what looks like Python and is not run
+running         runs the blocks while the book is built, and holds what they did against their pages
+labs            notebooks as pages                   snippets        blocks that a reader takes along
+figures         drawings as inline SVG               formulas        TeX as MathML, and its font
+numbers         what stands in a text or a drawing   claims          what a figure's words claim of its curves
+live            figures that can be moved by hand    markup          Markdown and HTML of a page, for readers
+chinese         line breaks, emphasis, words         search          what a search finds first
+languages       the page in the other language       reading_order   where a page stands in its book
+runtime         Python in the page                   material        what is changed in Material for MkDocs
+exports         a page as a script and as Markdown   book            what is known of a book from step to step
+cache           what is kept between two builds
+check           all checks of the sources            offline         the zip and the PDFs
+"""
+
+
+class BookError(ValueError):
+    """What stops the build: the message names page and line."""

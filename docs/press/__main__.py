@@ -1,0 +1,32 @@
+"""The commands of the book: `python -m press check | outputs | offline | runtime`, each with --help.
+
+check     reads all sources: fences, links, both languages side by side, words, typography
+outputs   writes what the blocks print into their pages, in both languages, and shows what has changed
+offline   makes the zip and the PDFs
+runtime   fetches Python for the pages, once
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+COMMANDS = {
+    "check": "press.check.cli:main",
+    "outputs": "press.check.cli:write_outputs",
+    "offline": "press.offline.archive:main",
+    "runtime": "press.runtime.fetch:main",
+}
+
+
+def main(arguments: list[str]) -> int | None:
+    """Run a command; its module is loaded only then, for `check` needs less than the others."""
+    if not arguments or arguments[0] not in COMMANDS:
+        print(__doc__, end="", file=sys.stdout if arguments[:1] in (["--help"], ["-h"]) else sys.stderr)
+        return 0 if arguments[:1] in (["--help"], ["-h"]) else 2
+    module, _, function = COMMANDS[arguments[0]].partition(":")
+    status: int | None = getattr(importlib.import_module(module), function)(arguments[1:])
+    return status
+
+
+sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,73 @@
+"""What is known of the book that is being built, from one step to the next."""
+
+from __future__ import annotations
+
+import html
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from press import BookError, cache, pages
+from press.pages import Fault, Figure, Page
+
+
+@dataclass
+class Prepared:
+    """A page, what its blocks did, and what is wrong with it."""
+
+    page: Page
+    drawings: list[tuple[Figure, dict[str, Any]]] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
+
+
+@dataclass
+class Book:
+    """One book while it is built, or the page at / with its language "" and no pages of its own."""
+
+    language: str = ""
+    folder: Path = Path()  # of its sources
+    url: str = ""
+    contents: list[str] = field(default_factory=list)  # its pages in the order in which they are read
+    titles: dict[str, str] = field(default_factory=dict)
+    serving: bool = False  # a fault is shown, and does not stop the process
+    prepared: dict[str, Prepared] = field(default_factory=dict)
+    drawings: dict[str, list[str]] = field(default_factory=dict)  # that wait until the search index is fed
+    formulas: dict[str, list[str]] = field(default_factory=dict)  # as MathML, waiting likewise
+    characters: set[str] = field(default_factory=set)  # of all formulas
+    _metas: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def executes(self) -> bool:
+        """Whether code is run: POSENC_EXECUTE=0 switches it off, and nothing is checked."""
+        return os.environ.get("POSENC_EXECUTE") != "0"
+
+    def source(self, name: str) -> Path:
+        return self.folder / name
+
+    def meta(self, name: str) -> Mapping[str, Any]:
+        """The front matter of a pages."""
+        if name not in self._metas:
+            self._metas[name] = pages.front_matter(self.source(name).read_text(encoding="utf-8"))[0]
+        return self._metas[name]
+
+    def check_heads(self, names: Iterable[str]) -> None:
+        """Name every page whose front matter cannot be read."""
+        for name in names:
+            for fault in pages.front_matter(self.source(name).read_text(encoding="utf-8"))[2]:
+                self.fault(f"{cache.shown(self.source(name))}:{fault.line}: {fault.message}")
+
+    def without_broken_head(self, name: str) -> str | None:
+        """While serving, a page whose front matter cannot be read, without it; None for any other."""
+        text = self.source(name).read_text(encoding="utf-8")
+        _, head, faults = pages.front_matter(text)
+        return text[len(head) :] if faults else None
+
+    def fault(self, message: str) -> str:
+        """Stop the build; while serving say it in the terminal and on the page, and go on."""
+        if not self.serving:
+            raise BookError(message)
+        print(message, file=sys.stderr)  # no log record: in strict mode it would stop the server
+        return f'<strong class="fault">{html.escape(message)}</strong>'

@@ -1,0 +1,12 @@
+"""All checks of the sources, one command: `python -m press check --help`.
+
+pages               what a page must be, and what its two languages must agree about
+segments            a page as headings, paragraphs, items, rows and captions, with their numbers, code and formulas
+compare_languages   what both languages say, segment by segment
+facts               names, numbers and letters, held against posenc, the outputs and the notation; claims of figures
+planted             what each check must find
+terms               one word for an idea, from docs/terms.yml
+typography          Chinese as a proofreader reads it
+update_outputs      what blocks print, written anew into their pages
+cli                 the command: one way through all of it
+"""

@@ -1,0 +1,109 @@
+"""All checks of the sources, in one walk through the books, and what the blocks print.
+
+    python -m press check                           # all pages and labs of both books, README.md, the words
+    python -m press check order masks               # two chapters, in both languages
+    python -m press check --run                     # runs the blocks, too, those that are not in the cache
+    python -m press outputs                         # writes their outputs anew and shows what has changed
+
+Exit status 1 where there is a fault. `outputs` leaves prose alone: decimals and percentages that no
+output has any more are named (facts.py), other numbers are the author's to look after.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Mapping
+
+from press import cache
+from press.cache import ROOT
+from press.check import pages, terms, update_outputs
+from press.pages import Page, read
+from press.running import outputs
+
+Books = Mapping[str, Mapping[str, Page]]
+
+
+def faults_of_books(books: Books) -> Iterator[str]:
+    """The faults of all pages, a line each: page, line, what is wrong."""
+    for language, book in books.items():
+        for name, page in book.items():
+            for fault in pages.faults_of_page(page, language):
+                yield f"docs/{language}/{name}:{fault.line}: {fault.message}"
+    for name, page in books["en"].items():
+        if name in books["zh"]:
+            for fault in pages.faults_of_pair(page, books["zh"][name]):
+                yield f"docs/zh/{name}:{fault.line}: {fault.message}"
+
+
+def faults_beside_pages() -> Iterator[str]:
+    """Those of labs, README.md, the words of the whole project and its Chinese."""
+    readme = read(ROOT / "README.md")
+    for fault in [*pages.census(readme), *pages.links(readme)]:
+        yield f"README.md:{fault.line}: {fault.message}"
+    for path in pages.labs():
+        lab, language = read(path), path.parent.parent.name
+        found = [*pages.wide_cells(lab.text), *pages.front_matter(lab, language)]
+        english = ROOT / "docs" / "en" / "labs" / path.name
+        found += pages.same_front_matter(read(english), lab) if english.is_file() else []
+        for fault in found:
+            yield f"{cache.shown(path)}:{fault.line}: {fault.message}"
+    yield from pages.same_files(ROOT / "docs" / "en", ROOT / "docs" / "zh")
+    yield from terms.everywhere()
+    try:
+        from press.check import typography
+    except ImportError as error:
+        yield f"Chinese typography is not checked: {error}; it comes with `pip install -e '.[test]'`"
+    else:
+        for text in typography.texts():
+            yield from typography.faults(text)
+
+
+def faults_of_runs(books: Books, write: bool) -> Iterator[str]:
+    """What blocks do otherwise than their pages say; with `write` outputs are written first."""
+    runs = update_outputs.ran(book.values() for book in books.values())
+    for book in books.values():
+        for page in book.values():
+            if write and (text := update_outputs.updated(page, runs)) != page.text:
+                print(update_outputs.difference(page, text), end="")
+                page.path.write_text(text, encoding="utf-8")
+                page = read(page.path)
+            for unit in page.blocks:
+                for fault in outputs.faults(unit, runs.outcome([part.code for part in unit.parts])):
+                    yield f"{cache.shown(page.path)}:{fault.line}: {fault.message}"
+
+
+def _wanted(names: list[str]) -> Books:
+    """Both books as they are on disk, or the chapters of these names."""
+    return {
+        language: {
+            name: page for name, page in book.items() if not names or name.removesuffix(".md") in names
+        }
+        for language, book in pages.chapters().items()
+    }
+
+
+def main(arguments: list[str], write: bool = False) -> int:
+    """The command; gives its exit status. With `write` outputs are written first."""
+    parser = argparse.ArgumentParser(prog="press check", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", help="chapters, such as order; without any, everything")
+    parser.add_argument("--run", action="store_true", help="run the blocks, too")
+    wanted = parser.parse_args(arguments)
+    books = _wanted(wanted.names)
+    for name in set(wanted.names) - {name.removesuffix(".md") for name in books["en"]}:
+        parser.error(f"there is no chapter {name}")
+    found: list[str] = []
+    if wanted.run or write:
+        cache.begin_build()
+        readme = {} if wanted.names else {"README.md": read(ROOT / "README.md")}
+        found += faults_of_runs({**books, "": readme}, write)
+        cache.end_build()
+    found += faults_of_books(_wanted(wanted.names))
+    if not wanted.names:
+        found += faults_beside_pages()
+    print(*dict.fromkeys(found), sep="\n", end="\n" if found else "")
+    return bool(found)
+
+
+def write_outputs(arguments: list[str]) -> int:
+    """The command that writes what blocks print into their pages, and checks them."""
+    return main(arguments, write=True)

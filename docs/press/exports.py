@@ -1,0 +1,149 @@
+"""What a page is besides HTML: a script of all its code, and Markdown for those who read through a model.
+
+en/order.html    the page
+en/order.py      its blocks in one file, cut into cells, for an editor or `python order.py`
+en/order.md      its text without what only the build needs; figures as their captions
+en/take/rope.py  a block that a reader takes along, where a page collects them
+en/llms.txt      the contents of the book with a line on each page; /llms.txt has both books
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from html import unescape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from press import BookError, snippets
+from press.labs import is_lab
+from press.pages import Page, front_matter, parse, read
+from press.reading_order import is_chapter, stem
+
+if TYPE_CHECKING:
+    from press.book import Book
+
+WORDS = {
+    "en": {
+        "figure": "Figure: ",
+        "script": "All code of the chapter “{0}”, block by block.",
+        "needs": "It needs the package posenc: in a checkout, pip install '.[torch,plot]'",
+    },
+    "zh": {
+        "figure": "图：",
+        "script": "“{0}”一章的全部代码，逐段排列。",
+        "needs": "需要 posenc 包：在项目目录里运行 pip install '.[torch,plot]'",
+    },
+}
+
+_FIGURE = re.compile(r'<figure class="plot">.*?</figure>', re.DOTALL)
+_DOWNLOADS = re.compile(r'<p class="downloads">.*?</p>\n*', re.DOTALL)
+_LAB_LINK = re.compile(r"(\]\([\w./-]+)\.py(?=[)#])")
+
+
+def script(page: Page, language: str) -> str:
+    """The blocks of a chapter as one Python file; "" where it has none.
+
+    Each block is a cell under the heading it stands under; where the page shows a drawing, so does the file.
+    """
+    if not page.blocks:
+        return ""
+    words = WORDS[language]
+    title = page.meta.get("title", page.path.stem)
+    parts = [f'"""{words["script"].format(title)}\n\n{words["needs"]}\n"""\n']
+    for unit in page.blocks:
+        above = [heading.text for heading in page.headings if heading.line < unit.line]
+        heading = re.sub(r"[`$\\]", "", above[-1]) if above else title
+        code = "\n".join(part.code.strip("\n") + "\n" for part in unit.parts)
+        if any(part.figure for part in unit.parts):
+            shown = 'plt.show()\nplt.close("all")\n'
+            code += "\n" + ("" if "pyplot as plt" in code else "import matplotlib.pyplot as plt\n\n") + shown
+        parts.append(f"# %% {heading}\n{code}")
+    text = "\n".join(parts)
+    try:
+        compile(text, page.path.name, "exec")
+    except SyntaxError as error:
+        raise BookError(f"{page.path}: its blocks make no script: {error}") from None
+    return text
+
+
+def markdown(page: Page, language: str) -> str:
+    """A chapter as others read Markdown: no comments for the build, figures as captions and descriptions."""
+    lines = page.text.split("\n")
+    for number in page.directives:
+        lines[number - 1] = ""
+    for fence, table in page.shown_as_tables:
+        for number in (fence.line, fence.end):
+            lines[number - 1] = ""
+        lines[table.line - 1] = f"*{table.caption}*"
+    for figure in page.figures:
+        text = f"*{WORDS[language]['figure']}{figure.caption}*"
+        lines[figure.line - 1] = f"{figure.indent}{text} {figure.description}".rstrip()
+    return _plain("\n".join(lines), page.meta)
+
+
+def lab_markdown(text: str, meta: Mapping[str, Any], language: str) -> str:
+    """A lab, already set as Markdown, with its outputs."""
+
+    def captioned(match: re.Match[str]) -> str:
+        found = [
+            re.search(rf"<{tag}\b[^>]*>(.*?)</{tag}>", match[0], re.DOTALL) for tag in ("figcaption", "desc")
+        ]
+        caption, description = (unescape(part[1]) if part else "" for part in found)
+        return f"*{WORDS[language]['figure']}{caption}* {description}".rstrip()
+
+    text = _DOWNLOADS.sub("", _FIGURE.sub(captioned, text))
+    text = re.sub(r"\{ \.(python|text)[ .\w=\"-]*\}", r"\1", text)
+    return _plain(text, meta)
+
+
+def _plain(text: str, meta: Mapping[str, Any]) -> str:
+    body = text[len(front_matter(text)[1]) :]
+    body = re.sub(r"\n{3,}", "\n\n", _LAB_LINK.sub(r"\1.md", body)).strip()
+    # quoted as in JSON, which is YAML as well: a colon or a quotation mark would end them
+    title, description = (
+        json.dumps(str(meta.get(key, "")), ensure_ascii=False) for key in ("title", "description")
+    )
+    return f"---\ntitle: {title}\ndescription: {description}\n---\n\n{body}\n"
+
+
+# --- What is written ----------------------------------------------------------------------------------------
+
+
+def write_twins(book: Book, name: str, target: Path, lab: str) -> None:
+    """Write what goes with a page beside it; `lab` is a lab as Markdown."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if is_lab(name):
+        twin = lab_markdown(lab, book.meta(name), book.language)
+    else:
+        page = read(book.source(name))
+        snippets.write_files(page.text, book.folder, target.parent)
+        twin = markdown(parse(snippets.filled(page.text, book.folder), page.path), book.language)
+        if is_chapter(name, book) and (code := script(page, book.language)):
+            target.with_suffix(".py").write_text(code, encoding="utf-8")
+    target.with_suffix(".md").write_text(twin, encoding="utf-8")
+
+
+def write_contents(site: Path, book: Book, name: str, about: str) -> None:
+    """Write the contents for models: of a book, or of the site from those of its books."""
+    if book.language:
+        text = contents(book, name, about)
+    else:
+        books = [(site / language / "llms.txt").read_text(encoding="utf-8") for language in WORDS]
+        text = "\n".join([f"# {name}\n\n> {about}\n", *map(_as_part, books)])
+    (site / "llms.txt").write_text(text, encoding="utf-8")
+
+
+def contents(book: Book, name: str, about: str) -> str:
+    """The contents of a book in the form of llmstxt.org: each page's Markdown twin and what it is about."""
+    lines = [f"# {name}", "", f"> {about}", "", "## Pages", ""]
+    for page in book.contents:
+        about = book.meta(page).get("description", "")
+        lines.append(f"- [{book.titles[page]}]({book.url}{stem(page)}.md): {about}")
+    return "\n".join(lines) + "\n"
+
+
+def _as_part(book: str) -> str:
+    """The contents of one book as a section of those of the site."""
+    return re.sub(r"(?m)^# ", "## ", re.sub(r"(?m)^## Pages\n\n", "", book))

@@ -1,0 +1,130 @@
+"""What becomes of the Markdown of a page, and of the HTML that is made from it, for its readers.
+
+Drawings are set aside while the search index is fed, which has no use for their words.
+"""
+
+from __future__ import annotations
+
+import re
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from press import BookError, cache, figures, live, pages
+from press.runtime import pyodide
+
+if TYPE_CHECKING:
+    from press.book import Book
+
+_TOKEN = "POSENCFIGURE{}END"
+_DRAWING = re.compile(r'(<figure class="plot">)(<svg .*?</svg>)', re.DOTALL)
+_OUTPUT = re.compile(r'<div class="[\w -]*\boutput no-copy highlight">(.*?</pre>)</div>', re.DOTALL)
+_TABLE = re.compile(
+    r'(<figure class="table">\n)(<table>.*?</table>)(\s*<figcaption>(.*?)</figcaption>)', re.DOTALL
+)
+# Tokens that need no colour: plain names, blanks, punctuation, operators. They are most of all tokens.
+_PLAIN = re.compile(r'<span class="[nopw]">([^<]*)</span>')
+_VERBATIM = re.compile(r"(<pre\b.*?</pre>|<script\b.*?</script>|<svg\b.*?</svg>)", re.DOTALL)
+
+
+def marked(markdown: str) -> str:
+    """The page without the comments that are not for the reader, outputs marked, a place for each drawing."""
+    parsed = pages.parse(markdown)
+    lines = markdown.split("\n")
+    said = pyodide.attributes(parsed.blocks)
+    for number in parsed.directives:
+        lines[number - 1] = ""
+    for unit in parsed.units:
+        if (fence := unit.expected_fence) and unit.table:
+            caption = f'<figcaption markdown="span">{escape(unit.table.caption)}</figcaption>'
+            lines[fence.line - 1] = '<figure class="table" markdown="1">\n'
+            lines[fence.end - 1] = f"\n{caption}\n</figure>"
+        elif fence:
+            indent = lines[fence.line - 1][: fence.indent]
+            lines[fence.line - 1] = f"{indent}{'`' * fence.ticks} {{ .text .output .no-copy }}"
+        for part in unit.parts:  # book.js copies one that is continued with what it continues
+            fence, continued = part.fence, " .continued" * (part is not unit.parts[0])
+            if extra := continued + said.get(fence.line, ""):
+                indent = lines[fence.line - 1][: fence.indent]
+                lines[fence.line - 1] = f"{indent}{'`' * fence.ticks} {{ .{fence.info}{extra} }}"
+    # from the end, so that the numbers of the lines above stay
+    for index, figure in reversed(list(enumerate(parsed.figures))):
+        lines[figure.line - 1 : figure.line] = ["", figure.indent + _TOKEN.format(index), ""]
+    return "\n".join(lines)
+
+
+def with_outputs(content: str) -> str:
+    """The page with its outputs in boxes of their own, and without spans and table heads that say nothing."""
+    content = _TABLE.sub(_with_heads, content)
+    content = _OUTPUT.sub(r'<div class="output no-copy"><div class="highlight">\1</div></div>', content)
+    return _PLAIN.sub(r"\1", content).replace("<th></th>", "<td></td>")
+
+
+def _with_heads(match: re.Match[str]) -> str:
+    """A table that a block printed: it scrolls in a box of its own, and its rows have heads."""
+    rows = re.sub(r"<tr>\n<td>(.*?)</td>", r'<tr>\n<th scope="row">\1</th>', match[2])
+    # With a class, or Material would put it into a box of its own.
+    rows = rows.replace("<th>", '<th scope="col">').replace("<table>", '<table class="answers">')
+    name = match[4].replace('"', "&quot;")
+    return f'{match[1]}<div role="region" tabindex="0" aria-label="{name}">{rows}</div>{match[3]}'
+
+
+def with_figures(content: str, book: Book, name: str) -> str:
+    """The page with its figures in their places, and above them, while serving, what is wrong with it."""
+    prepared = book.prepared.get(name)
+    if prepared is None:
+        return re.sub(rf"<p>{_TOKEN.format('[0-9]+')}</p>", "", content)
+    drawn = {figure.line: drawing for figure, drawing in prepared.drawings}
+    for index, figure in enumerate(prepared.page.figures):
+        place = f"<p>{_TOKEN.format(index)}</p>"
+        if place not in content:
+            raise BookError(
+                f"{cache.shown(prepared.page.path)}:{figure.line}: the figure comment does not stand in a "
+                "paragraph of its own; indent it as its block is indented"
+            )
+        shown = _figure(figure, drawn.get(figure.line), book.language, f"plot-{index + 1}")
+        content = content.replace(place, shown)
+    return _faults(prepared.faults) + content
+
+
+def drawings_aside(content: str, book: Book, name: str) -> str:
+    """The page with a mark for each drawing."""
+    kept = book.drawings[name] = []
+
+    def aside(match: re.Match[str]) -> str:
+        kept.append(match[2])
+        return f"{match[1]}<!--plot {len(kept) - 1}-->"
+
+    return _DRAWING.sub(aside, content)
+
+
+def drawings_back(output: str, book: Book, name: str) -> str:
+    """The page with its drawings."""
+    kept = book.drawings.get(name, [])
+    return re.sub(r"<!--plot (\d+)-->", lambda match: kept[int(match[1])], output)
+
+
+def squeezed(output: str) -> str:
+    """The page without the blanks at the ends of its lines, and without empty lines; code stays as it is.
+
+    >>> squeezed("<p>\\n\\n  one\\n</p><pre>a\\n\\n  b</pre>")
+    '<p>\\none\\n</p><pre>a\\n\\n  b</pre>'
+    """
+    pieces = _VERBATIM.split(output)
+    return "".join(
+        re.sub(r"\s*\n\s*", "\n", piece) if k % 2 == 0 else piece for k, piece in enumerate(pieces)
+    )
+
+
+def _figure(figure: pages.Figure, drawing: dict[str, Any] | None, language: str, name: str) -> str:
+    if drawing is None:  # only while serving, and its fault is shown
+        return ""
+    description = figure.description or figures.described(drawing["axes"], language)
+    return live.wrapped(figures.figure(drawing["svg"], figure.caption, description, name), figure)
+
+
+def _faults(faults: list[pages.Fault]) -> str:
+    if not faults:
+        return ""
+    rows = "\n".join(escape(f"{fault.line}: {fault.message}") for fault in faults)
+    title = '<p class="admonition-title">mkdocs build</p>'
+    return f'<div class="admonition failure">{title}<pre>{rows}</pre></div>\n'

@@ -1,0 +1,66 @@
+"""Where a page stands in its book: which chapter it is, what it builds on, which labs go with it.
+
+A page says in its front matter what a reader should have read before: `needs: [order, naive]`, names of pages
+of the same book without their suffix. The rest follows from the contents (`nav`): the Markdown pages in it,
+without the front page, are the chapters, in this order; a page that is none says `chapter: false`. A lab goes
+with every chapter that it needs.
+"""
+
+from __future__ import annotations
+
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from press import pages
+from press.labs import is_lab
+
+if TYPE_CHECKING:
+    from press.book import Book
+
+
+PACE = {"en": 220, "zh": 400}  # words, or characters, a minute
+
+
+def stem(name: str) -> str:
+    """'order' for order.md, 'labs/waveforms' for labs/waveforms.py."""
+    return name.rpartition(".")[0]
+
+
+def is_chapter(name: str, book: Book) -> bool:
+    return name != "index.md" and not is_lab(name) and book.meta(name).get("chapter") is not False
+
+
+def minutes(read: pages.Page, language: str) -> int:
+    """How long a reader is busy with a page: half a minute for each block beside the words."""
+    return round(read.length / PACE[language] + len(read.blocks) / 2)
+
+
+def way(name: str, book: Book) -> tuple[dict[str, Any], list[str]]:
+    """What the reader of a page is told; and each need that is no page of the book, or comes later."""
+    order = [stem(other) for other in book.contents]
+    here = order.index(stem(name)) if stem(name) in order else len(order)
+    needed, faults = [], []
+    for need in book.meta(name).get("needs", []):
+        if need not in order:
+            faults.append(f"Page '{name}' needs '{need}', which is no page of the book")
+        elif order.index(need) >= here:
+            faults.append(f"Page '{name}' needs '{need}', which comes later in the book")
+        else:
+            needed.append(_link(book.contents[order.index(need)], book))
+    chapters = [other for other in book.contents if is_chapter(other, book)]
+    labs = [lab for lab in book.contents if is_lab(lab) and stem(name) in book.meta(lab).get("needs", [])]
+    file = PurePosixPath(name).stem
+    told = {
+        "minutes": minutes(pages.read(book.source(name)), book.language) if name in chapters else 0,
+        "number": chapters.index(name) + 1 if name in chapters else 0,
+        "count": len(chapters),
+        "needs": needed,
+        "labs": [_link(lab, book) for lab in labs],
+        "script": f"{file}.py" if name in chapters and pages.read(book.source(name)).blocks else "",
+        "markdown": f"{file}.md",
+    }
+    return told, faults
+
+
+def _link(name: str, book: Book) -> dict[str, str]:
+    return {"url": f"{stem(name)}.html", "title": book.titles.get(name, stem(name))}

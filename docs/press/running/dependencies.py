@@ -1,0 +1,263 @@
+"""Which modules of posenc a piece of code can reach: what the result of a block is kept under.
+
+Names are followed through the modules that only pass them on, such as posenc/__init__.py, to the module that
+defines them, and from there wherever its own imports lead, those inside functions included. What cannot be
+followed (a module handed on as a whole, `import *`, a module named by a string made on the way) is taken for
+all of posenc. Which modules a run really executes is compared with this (blocks.py).
+
+>>> reached, _ = sources().reach("from posenc import one_hot_encoding")
+>>> "posenc.naive" in reached, "posenc.alibi" in reached
+(True, False)
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import re
+import threading
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+
+from press import cache
+
+# Code that is made as it runs, or a module that is looked up by its name.
+_ON_THE_WAY = re.compile(r"\b(__import__|import_module|sys\.modules|exec|eval)\b")
+PARSING = threading.Lock()  # CPython 3.11 fails where two threads parse at the same time
+Use = tuple[str, str]  # a module and a name in it; "*" is all of it
+
+
+class Sources:
+    """The modules of a package as they are on disk at this moment."""
+
+    def __init__(self, package: Path) -> None:
+        self.package = package
+        self.files: dict[str, Path] = {}
+        self.data: list[Path] = []
+        for path in sorted(package.rglob("*")):
+            if path.suffix == ".py":
+                parts = path.relative_to(package.parent).with_suffix("").parts
+                self.files[".".join(parts).removesuffix(".__init__")] = path
+            elif path.is_file() and "__pycache__" not in path.parts:
+                self.data.append(path)
+        self.all: Use = (package.name, "*")
+        self.stamp = [(path, path.stat().st_mtime_ns) for path in [*self.files.values(), *self.data]]
+        self._trees: dict[str, ast.Module | None] = {}
+        self._uses: dict[str, set[Use]] = {}
+        self._contents: dict[Path, bytes] = {}
+        self._led: dict[Use, tuple[set[str], set[Use]]] = {}
+        self._binds: dict[str, set[str]] = {}
+
+    def current(self) -> bool:
+        """Whether the files are still those that were found."""
+        return Sources(self.package).stamp == self.stamp
+
+    def digest(self, code: str) -> str:
+        """One name for all that `code` can reach, and for how its names lead there."""
+        modules, ways = self.reach(code)
+        parts: list[str | bytes] = [f"{module}:{name}" for module, name in sorted(ways)]
+        for path in [*(self.files[module] for module in sorted(modules)), *self.data]:
+            parts += [path.relative_to(self.package).as_posix(), self._bytes(path)]
+        return cache.key(*parts)
+
+    @cached_property
+    def digest_of_all(self) -> str:
+        return self.digest(f"from {self.package.name} import *")
+
+    def reach(self, code: str) -> tuple[set[str], set[Use]]:
+        """The modules that `code` can reach, and the names by which it and they ask for each other."""
+        modules: set[str] = set()
+        ways: set[Use] = set()
+        waiting = self._used_by(code, "") if self.package.name in code else set()
+        while waiting:
+            use = waiting.pop()
+            if use in ways:
+                continue
+            ways.add(use)
+            if use == self.all:
+                return set(self.files), {self.all}
+            defining, passed = self._leads(use)
+            waiting |= passed
+            for module in defining - modules:
+                modules.add(module)
+                if module not in self._uses:
+                    self._uses[module] = self._used_by(self._text(module), module)
+                waiting |= self._uses[module]
+        return modules, ways
+
+    def only_passes_on(self, module: str) -> bool:
+        """Whether a module does nothing but bring in names: their ways are in a digest, its text is not."""
+        tree = self._tree(module)
+        return tree is not None and all(map(_passes_on, tree.body))
+
+    def files_of(self, code: str) -> set[str]:
+        """The files that a run of `code` may execute, 'posenc/naive.py'."""
+        modules = self.reach(code)[0] | set(filter(self.only_passes_on, self.files))
+        return {self.files[module].relative_to(self.package.parent).as_posix() for module in modules}
+
+    def _tree(self, module: str) -> ast.Module | None:
+        if module not in self._trees:
+            self._trees[module] = parsed(self._text(module))
+        return self._trees[module]
+
+    def _text(self, module: str) -> str:
+        return self._bytes(self.files[module]).decode(errors="replace")
+
+    def _bytes(self, path: Path) -> bytes:
+        if path not in self._contents:
+            self._contents[path] = path.read_bytes()
+        return self._contents[path]
+
+    def _leads(self, use: Use) -> tuple[set[str], set[Use]]:
+        """The modules that define what is used, and what is used in its stead where it is only passed on."""
+        if use not in self._led:
+            self._led[use] = self._lead(*use)
+        return self._led[use]
+
+    def _lead(self, module: str, name: str) -> tuple[set[str], set[Use]]:
+        if name == "*":
+            return {file for file in self.files if f"{file}.".startswith(f"{module}.")}, set()
+        tree = self._tree(module)
+        if tree is None or not self.only_passes_on(module):
+            return {module}, set()
+        passed = set(self._passed(tree, module, name))
+        if passed or not name.startswith("__"):
+            return set(), passed or {self.all}
+        return ({module} if name in self._bound(module) else set()), set()
+
+    def _passed(self, tree: ast.Module, module: str, name: str) -> Iterator[Use]:
+        for node, base in self._froms(ast.walk(tree), module):
+            for alias in node.names:
+                if name == (alias.asname or alias.name):
+                    submodule = f"{base}.{alias.name}"
+                    yield (submodule, "*") if submodule in self.files else (base, alias.name)
+                elif alias.name == "*" and name in self._bound(base):
+                    yield base, name
+
+    def _bound(self, module: str) -> set[str]:
+        """The names that a module binds, by whatever means."""
+        if module in self._binds:
+            return self._binds[module]
+        names = self._binds[module] = set()
+        for node in ast.walk(self._tree(module) or ast.Module([], [])):
+            if isinstance(node, ast.alias):
+                names.add(node.asname or node.name)
+            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+                names.add(node.name)
+            elif isinstance(node, ast.Name):
+                names.add(node.id)
+        return names
+
+    def _froms(self, nodes: Iterable[ast.AST], module: str) -> Iterator[tuple[ast.ImportFrom, str]]:
+        """Every `from … import` of the package itself, with the module that it names."""
+        for node in nodes:
+            if isinstance(node, ast.ImportFrom):
+                name = node.module or ""
+                if node.level:
+                    is_package = module in self.files and self.files[module].name == "__init__.py"
+                    parents = module.split(".")[: len(module.split(".")) - node.level + is_package]
+                    name = ".".join([*parents, *filter(None, [name])])
+                if name.partition(".")[0] == self.package.name:
+                    yield node, name
+
+    def _used_by(self, code: str, module: str) -> set[Use]:
+        """All that a module, or a block, uses of the package."""
+        tree = self._tree(module) if module else parsed(code)
+        if tree is None:
+            return {self.all}
+        nodes = list(ast.walk(tree))
+        if _ON_THE_WAY.search(code) and any(map(_on_the_way, nodes)):
+            return {self.all}
+        uses: set[Use] = set()
+        aliases: dict[str, set[str]] = {}
+        for node, base in self._froms(nodes, module):
+            for alias in node.names:
+                if f"{base}.{alias.name}" in self.files:
+                    aliases.setdefault(alias.asname or alias.name, set()).add(f"{base}.{alias.name}")
+                else:
+                    uses.add((base, alias.name) if base in self.files else self.all)
+        for alias in [alias for node in nodes if isinstance(node, ast.Import) for alias in node.names]:
+            if alias.name.partition(".")[0] == self.package.name:
+                name = alias.name if alias.asname else self.package.name
+                aliases.setdefault(alias.asname or name, set()).add(name)
+        for name, attributes in _chains(nodes) if aliases else ():
+            uses |= {self._asked(start, attributes) for start in aliases.get(name, ())}
+        return uses
+
+    def _asked(self, module: str, attributes: Iterable[str]) -> Use:
+        """What `alias.a.b.c` uses where the alias stands for a module."""
+        for attribute in attributes:
+            if f"{module}.{attribute}" not in self.files:
+                return module, attribute
+            module = f"{module}.{attribute}"
+        return module, "*"
+
+
+_known: dict[Path, Sources] = {}
+
+
+def sources(package: Path = cache.PACKAGE) -> Sources:
+    """The modules of a package as they are now, read once as long as they stay so."""
+    now = Sources(package)
+    if package not in _known or _known[package].stamp != now.stamp:
+        _known[package] = now
+    return _known[package]
+
+
+def parsed(code: str) -> ast.Module | None:
+    """The tree of `code`; None where it is no Python."""
+    with PARSING, contextlib.suppress(SyntaxError, ValueError):
+        return ast.parse(code)
+    return None
+
+
+def _chains(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, list[str]]]:
+    """Every name with the attributes that are asked of it: `a.b.c` is ("a", ["b", "c"])."""
+    inner: set[int] = set()
+    for node in nodes:  # outer nodes come first
+        attributes: list[str] = []
+        if id(node) not in inner:
+            while isinstance(node, ast.Attribute):
+                attributes.insert(0, node.attr)
+                node = node.value
+                inner.add(id(node))
+            if isinstance(node, ast.Name):
+                yield node.id, attributes
+
+
+def _on_the_way(node: ast.AST) -> bool:
+    """Whether a node runs code that is made as it runs, or takes a module by a name that is not written out.
+
+    >>> codes = "eval(x)", "sys.modules[x]", "import_module(x)", "model.eval()", "sys.modules.get('torch')"
+    >>> [any(map(_on_the_way, ast.walk(ast.parse(code)))) for code in codes]
+    [True, True, True, False, False]
+    """
+    if not isinstance(node, ast.Call | ast.Subscript):
+        return False
+    called = node.func if isinstance(node, ast.Call) else node.value
+    args = node.args if isinstance(node, ast.Call) else [node.slice]
+    if not isinstance(called, ast.Attribute | ast.Name):
+        return False
+    name = ast.unparse(called)
+    if not _ON_THE_WAY.search(name):
+        return False
+    if name.endswith((".exec", ".eval")):  # of a model
+        return False
+    known = bool(args) and isinstance(args[0], ast.Constant) and "posenc" not in str(args[0].value)
+    return name in ("exec", "eval") or not known
+
+
+def _passes_on(statement: ast.stmt) -> bool:
+    """Whether a statement only brings in names: an import, `__all__`, a docstring, a lazy `__getattr__`."""
+    if isinstance(statement, ast.If):
+        return all(map(_passes_on, [*statement.body, *statement.orelse]))
+    if isinstance(statement, ast.Assign):
+        return all(
+            isinstance(target, ast.Name) and target.id.startswith("__") for target in statement.targets
+        )
+    if isinstance(statement, ast.FunctionDef):
+        return statement.name in ("__getattr__", "__dir__")
+    return isinstance(statement, ast.Import | ast.ImportFrom) or (
+        isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    )

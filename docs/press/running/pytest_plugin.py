@@ -1,0 +1,96 @@
+"""Blocks of the pages under pytest: collected by pytest-codeblocks, run as the build runs them (execute.py).
+
+A failure names page, line and exception; a warning, a missing output, a drawing without its caption fail too.
+Blocks are seeded otherwise than in the build, so a block that shows random numbers without seeding is caught:
+on the reader's machine it would print something else.
+
+This is a plugin for pytest: a conftest.py makes it one by `pytest_configure = pytest_plugin.register`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+from pytest_codeblocks.plugin import MarkdownFile, TestBlock
+
+from press import cache, pages
+from press.running import execute, outputs
+
+SEED = 1  # the build's is 0
+
+
+def register(config: pytest.Config) -> None:
+    """For pages in all folders, and not only in the one of the conftest.py."""
+    os.environ["MPLBACKEND"] = "agg"
+    if not config.pluginmanager.hasplugin(__name__):
+        config.pluginmanager.register(sys.modules[__name__], __name__)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    file_path: Path, parent: pytest.Collector
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """What pytest-codeblocks collects, as ours."""
+    found = yield
+    return [
+        Page.from_parent(parent, path=file_path) if isinstance(each, MarkdownFile) else each for each in found
+    ]
+
+
+class BlockError(Exception):
+    """What is wrong with a block, a line each: page, line, message."""
+
+
+class Page(MarkdownFile):
+    """A page; what pytest-codeblocks cannot read of it is named by its line."""
+
+    def collect(self) -> Iterator[Block]:
+        try:
+            found = list(super().collect())
+        except RuntimeError as error:
+            name = cache.shown(self.path)
+            faults = [f"{name}:{fault.line}: {fault.message}" for fault in pages.read(self.path).faults]
+            raise self.CollectError("\n".join([*faults, f"{name}: {error}"])) from None
+        for item in found:
+            yield Block.from_parent(self, name=item.name, obj=item.obj)
+
+
+class Block(TestBlock):
+    """A block of a page."""
+
+    def runtest(self) -> None:
+        """Raises BlockError where block and page do not agree."""
+        name, block = cache.shown(self.path), self.obj
+        if block.syntax != "python":
+            message = f"a `{block.syntax}` fence is executed by pytest-codeblocks; write ```console"
+            raise BlockError(f"{name}:{block.lineno}: {message}")
+        units = _page(self.path, self.path.stat().st_mtime_ns).blocks
+        unit = next((unit for unit in units if unit.line == block.lineno), None)
+        if unit is None or (unit.code, unit.expected) != (block.code, block.expected_output):
+            message = "pages.py and pytest-codeblocks read this block differently"
+            raise BlockError(f"{name}:{block.lineno}: {message}")
+        parts = [part.code for part in unit.parts]
+        outcome = execute.run(parts, seed=SEED, draw=False)
+        if faults := outputs.faults(unit, outcome):
+            text = "\n".join(f"{name}:{fault.line}: {fault.message}" for fault in faults)
+            if outcome.error is None and not outputs.faults(unit, execute.run(parts, draw=False)):
+                text += "\n    (with the seed of the build it does: the block must seed its generators)"
+            raise BlockError(text)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> str:
+        if isinstance(excinfo.value, BlockError):
+            return str(excinfo.value)
+        return str(super().repr_failure(excinfo))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, self.obj.lineno - 1, f"block in line {self.obj.lineno}"
+
+
+@functools.lru_cache(maxsize=8)
+def _page(path: Path, changed: int) -> pages.Page:
+    return pages.read(path)

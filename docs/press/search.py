@@ -1,0 +1,60 @@
+"""What a search finds first: the pages that are about the word, in Chinese as in English.
+
+A chapter names in its front matter the words by which it is looked up: `tags: [RoPE, rotary]`. They are
+single words, so that 因果掩码 is found by its parts, and each belongs to one page, which Material's search
+puts before all others. Here
+
+- they are words for jieba, too (chinese.py), which cuts Chinese text for the index, and would make two of 分桶;
+- they stay with the page: Material gives them to each of its sections as well, which would all be found;
+- Material's search worker gets another way to cut a query (segmented.js): its own never looks at the last
+  character, and gives up at a stop word, so that 编码 finds whatever begins with 编, and 可学习 nothing;
+- the index is also written as a script: a page opened from disk may not fetch a file.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from press import BookError
+from press.material import CUT
+
+
+def finish_index(site: Path) -> None:
+    """Take the tags from the sections of pages, and write the index as a script, too."""
+    file = site / "search" / "search_index.json"
+    index = json.loads(file.read_text(encoding="utf-8"))
+    index["docs"] = [tagged(entry) for entry in index["docs"]]
+    text = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
+    file.write_text(text, encoding="utf-8")
+    file.with_suffix(".js").write_text(f"var __index = {text}\n", encoding="utf-8")
+
+
+def mend_worker(site: Path) -> None:
+    """Change the worker that reads the index, in the folder that both books share."""
+    (worker,) = site.glob("assets/javascripts/workers/search.*.min.js")
+    worker.write_text(mended(worker.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+def tagged(entry: dict[str, Any]) -> dict[str, Any]:
+    """An entry of the index; of a page only the page itself has tags, not its sections.
+
+    >>> tagged({"location": "a.html#b", "text": "", "tags": ["c"]})
+    {'location': 'a.html#b', 'text': ''}
+    """
+    return {key: value for key, value in entry.items() if key != "tags" or "#" not in entry["location"]}
+
+
+def mended(worker: str) -> str:
+    """Material's search worker with our way to cut a query in Chinese.
+
+    >>> mended('s=>[...fe(s,this.index.invertedIndex)].join("* ")').rpartition("\\n")[2]
+    's=>segmented(s,this.index.invertedIndex).join(" ")'
+    """
+    cut = Path(__file__).with_name("segmented.js").read_text(encoding="utf-8")
+    text, count = re.subn(CUT, r'segmented(\1,this.index.invertedIndex).join(" ")', worker)
+    if count != 1:
+        raise BookError("Material's search cuts a query in Chinese in another way than search.py knows")
+    return cut + text

@@ -1,0 +1,406 @@
+"""A reader's browser: what it fetches, shows and hears of a page, and what is wrong with that.
+
+`visit` loads a page once, as a first-time reader on a phone would, and measures everything; each check of VISIT
+takes what was measured and gives a list of faults. `visits` does so for many pages, two at a time. A check's
+examples are parts of one bad page (`BAD`), and are found in one visit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gzip
+import http.server
+import importlib.resources
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, Page, Response, sync_playwright
+from press.offline.archive import chromium
+
+from tests import missing
+from tests.planted import Checks
+
+NONE = "no browser: `apt-get install chromium fonts-noto-cjk`, or any Chrome or Chromium on the PATH"
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PHONE, DESKTOP, NARROW = (390, 844), (1280, 800), (320, 640)
+LOOKS = (("light", PHONE), ("dark", PHONE), ("dark", DESKTOP), ("light", DESKTOP))
+HANDS = 2  # browsers that visit pages at the same time
+
+FIRST_VISIT = 250 * 1024  # bytes, compressed
+HTML = 50_000  # the longest chapters, which teach more than one page should, have 47_000
+SHIFT = 0.05
+NODES = 10_000
+LABEL = 11  # px
+
+
+@contextlib.contextmanager
+def launched() -> Iterator[Browser]:
+    """A browser of the machine's; without one the tests are skipped."""
+    path = chromium()
+    if path is None:
+        missing.skip_or_fail("browser", NONE)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(path), args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+FONT = 0.3  # s
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def do_GET(self) -> None:
+        if self.path.endswith(".woff2"):  # last, as over a slow line: the page has been shown by then
+            time.sleep(FONT)
+        super().do_GET()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address at which `folder` is served, with a slash at its end."""
+    handler = functools.partial(_Quiet, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+# --- Measuring ----------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Visit:
+    """What a browser makes of a page."""
+
+    url: str
+    elsewhere: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    console: list[str] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)  # bytes over the wire, by address
+    shift: float = 0.0
+    nodes: int = 0
+    labels: list[float] = field(default_factory=list)  # px of the labels in figures, on a phone
+    wide: list[str] = field(default_factory=list)  # what sticks out of a narrow screen
+    axe: list[str] = field(default_factory=list)
+    copied: list[str | None] = field(default_factory=list)  # what the button of each Python block gives
+
+    @property
+    def html(self) -> int:
+        return self.sizes.get(self.url, 0)
+
+    @property
+    def weight(self) -> int:
+        return sum(self.sizes.values())
+
+
+SHIFTS = """
+window.shift = 0;
+new PerformanceObserver((list) => {
+  for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shift += entry.value;
+}).observe({ type: "layout-shift", buffered: true });
+"""
+
+MEASURE = """async () => {
+  for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight) {
+    scrollTo(0, y);
+    await new Promise(requestAnimationFrame);
+  }
+  scrollTo(0, 0);
+  const px = (text) => {
+    const matrix = text.getScreenCTM();
+    return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(matrix.a, matrix.b);
+  };
+  const labels = [...document.querySelectorAll("figure svg text")];
+  const open = labels.filter((text) => text.textContent.trim() && text.getClientRects().length);
+  return {
+    shift: window.shift,
+    nodes: document.querySelectorAll("*").length,
+    labels: open.map(px),
+  };
+}"""
+
+WIDE = """() => {
+  const width = document.documentElement.clientWidth;
+  if (document.scrollingElement.scrollWidth <= width) return [];
+  const scrolls = (node) => {
+    for (let box = node.parentElement; box && box !== document.body; box = box.parentElement)
+      if (getComputedStyle(box).overflowX !== "visible") return true;
+    return false;
+  };
+  const out = [...document.querySelectorAll("body *")].filter(
+    (node) => node.getBoundingClientRect().right > width + 1 && !scrolls(node));
+  return (out.length ? out : [document.body]).slice(0, 3).map((node) => node.outerHTML.slice(0, 100));
+}"""
+
+# Tokens of a kind have one colour: of the blocks of code only those that show a new kind are looked at.
+AXE = """async (again) => {
+  const seen = new Set(), known = [];
+  for (const block of document.querySelectorAll("pre")) {
+    const kinds = [...block.querySelectorAll("[class]")].map((node) => node.className);
+    if (kinds.every((kind) => seen.has(kind)) && known.push(block)) continue;
+    kinds.forEach((kind) => seen.add(kind));
+  }
+  const { violations } = await axe.run({ exclude: known.concat(again) }, { resultTypes: ["violations"] });
+  return violations.map(REPORT);
+}"""
+
+# In another palette nothing but colours can be wrong. Texts with the same colours, size and weight on the
+# same grounds have the same contrast: one of each is looked at.
+AXE_COLOURS = """async () => {
+  const grounds = new Map([[null, ""]]);
+  const ground = (node) => {
+    if (!grounds.has(node)) {
+      const { backgroundColor, backgroundImage, opacity } = getComputedStyle(node);
+      grounds.set(node, [ground(node.parentElement), backgroundColor, backgroundImage, opacity].join());
+    }
+    return grounds.get(node);
+  };
+  const kinds = new Map();
+  for (const node of document.body.querySelectorAll(":not(math *, figure svg *)")) {
+    const speaks = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+    if (!speaks || !node.checkVisibility({ visibilityProperty: true })) continue;
+    const { color, fontSize, fontWeight, textDecorationLine: line } = getComputedStyle(node);
+    const kind = [color, fontSize, fontWeight, line, node.localName === "a", ground(node)].join();
+    if (!kinds.has(kind)) kinds.set(kind, node);
+  }
+  const options = { resultTypes: ["violations"], runOnly: ["color-contrast", "link-in-text-block"] };
+  const { violations } = await axe.run({ include: [...kinds.values()] }, options);
+  return violations.map(REPORT);
+}"""
+
+REPORT = """(fault) => {
+  const [first] = fault.nodes;
+  return `${fault.id} (${fault.nodes.length}): ${first.html.slice(0, 120)}: ${first.failureSummary}`;
+}"""
+
+# What the buttons of the blocks of code put into the clipboard.
+COPIED = """() => [...document.querySelectorAll(".language-python.highlight pre")].map((block) => {
+  const button = block.querySelector("[data-clipboard-target]");
+  if (!button) return null;
+  button.click();
+  return button.dataset.clipboardText;
+})"""
+
+
+@functools.cache
+def axe_script() -> str:
+    """axe-core, from the package that carries it."""
+    file = importlib.resources.files("axe_playwright_python") / "axe.min.js"
+    return file.read_text(encoding="utf-8")
+
+
+def axe(page: Page, again: bool = False, colours: bool = False) -> list[str]:
+    """What axe-core finds on a page as it stands.
+
+    `again`: formulas, drawings and code, the same on any screen, are passed over; `colours`: nothing but
+    colours has changed since axe looked last.
+    """
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(axe_script())
+    script = (AXE_COLOURS if colours else AXE).replace("REPORT", REPORT)
+    found: list[str] = page.evaluate(script, ["math", "figure svg", "pre"] if again else [])
+    return found
+
+
+def resized(page: Page, size: tuple[int, int], scheme: str = "light") -> None:
+    """Another screen or palette, and time to follow."""
+    page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
+    page.set_viewport_size({"width": size[0], "height": size[1]})
+    page.wait_for_timeout(150)
+
+
+def watch(page: Page, visit: Visit) -> list[Response]:
+    """Write down what a page fetches and complains of from now on; gives the growing list of responses."""
+    origin = "{0.scheme}://{0.netloc}".format(urlsplit(visit.url))
+    responses: list[Response] = []
+
+    def requested(url: str) -> None:
+        if urlsplit(url).scheme not in ("data", "blob", "about") and not url.startswith(f"{origin}/"):
+            visit.elsewhere.append(url)
+
+    def answered(response: Response) -> None:
+        responses.append(response)
+        if response.status >= 400:
+            visit.failed.append(f"{response.status} {response.url}")
+
+    def unanswered(why: str, url: str) -> None:
+        if why != "net::ERR_ABORTED":  # the reader has gone on meanwhile
+            visit.failed.append(f"{why} {url}")
+
+    page.on("request", lambda request: requested(request.url))
+    page.on("response", answered)
+    page.on("requestfailed", lambda request: unanswered(str(request.failure), request.url))
+    page.on("pageerror", lambda error: visit.console.append(str(error)))
+    page.on(
+        "console",
+        lambda message: (
+            visit.console.append(message.text) if message.type in ("error", "warning", "assert") else None
+        ),
+    )
+    return responses
+
+
+def counted(response: Response) -> bool:
+    return response.status == 200 and response.url.startswith("http")
+
+
+def size(response: Response) -> int:
+    """Bytes of a response over the wire, as a server that compresses sends it."""
+    body = response.body()
+    return len(compressed(body) if compressible(response.headers.get("content-type", "")) else body)
+
+
+def compressible(kind: str) -> bool:
+    """Whether servers compress this content type."""
+    return kind.startswith("text/") or any(name in kind for name in ("javascript", "json", "xml"))
+
+
+def compressed(body: bytes) -> bytes:
+    return gzip.compress(body, 6, mtime=0)
+
+
+def visit(browser: Browser, url: str) -> Visit:
+    """Load a page for the first time on a phone, then look at it on other screens and in the dark."""
+    result = Visit(url)
+    context = browser.new_context(viewport={"width": PHONE[0], "height": PHONE[1]}, color_scheme="light")
+    try:
+        context.add_init_script(SHIFTS)
+        page = context.new_page()
+        responses = watch(page, result)
+        page.goto(url)
+        page.wait_for_load_state("networkidle")
+        measured = page.evaluate(MEASURE)
+        result.sizes = {answer.url: size(answer) for answer in responses if counted(answer)}
+        result.shift, result.nodes, result.labels = (measured[key] for key in ("shift", "nodes", "labels"))
+        for turn, (scheme, screen) in enumerate(LOOKS):
+            resized(page, screen, scheme)
+            found = axe(page, again=turn > 0, colours=turn > 0 and screen == LOOKS[turn - 1][1])
+            result.axe += [f"{scheme}, {screen[0]} px: {fault}" for fault in found]
+        resized(page, NARROW)
+        page.evaluate("for (const folded of document.querySelectorAll('details')) folded.open = true")
+        result.wide = page.evaluate(WIDE)
+        result.copied = page.evaluate(COPIED)
+    finally:
+        context.close()
+    return result
+
+
+def visits(urls: Sequence[str]) -> list[Visit]:
+    """A visit to each address, by several browsers at a time."""
+    left = iter(enumerate(urls))
+    found: dict[int, Visit] = {}
+
+    def some() -> None:
+        with launched() as browser:
+            for number, url in left:
+                found[number] = visit(browser, url)
+
+    with ThreadPoolExecutor(HANDS) as pool:
+        for hand in [pool.submit(some) for _ in range(HANDS)]:
+            hand.result()
+    return [found[number] for number in range(len(urls))]
+
+
+# --- Judging ------------------------------------------------------------------------------------------------
+
+VISIT = Checks()  # of a Visit: a part of the bad page, and what is said of the page
+
+
+@VISIT(('<img alt="" src="http://elsewhere.invalid/a.png">', "http://elsewhere.invalid/a.png"))
+def nothing_from_elsewhere(page: Visit) -> list[str]:
+    return page.elsewhere
+
+
+@VISIT(('<img alt="" src="missing.png">', "missing.png"))
+def nothing_missing(page: Visit) -> list[str]:
+    return page.failed
+
+
+@VISIT(
+    ("<script>console.error('no')</script>", "no"),
+    ("<script>nothing.there()</script>", "nothing is not defined"),
+)
+def no_complaint(page: Visit) -> list[str]:
+    return page.console
+
+
+@VISIT(
+    ("<!--" + "".join(f"{n * 7919 % 65521:x}" for n in range(120_000)) + "-->", "the page has"),
+    ("", "a first visit has"),
+)
+def light(page: Visit) -> list[str]:
+    found = [f"the page has {page.html} bytes"] if page.html > HTML else []
+    if page.weight > FIRST_VISIT:
+        parts = ", ".join(f"{url.rsplit('/', 1)[-1]} {count}" for url, count in page.sizes.items())
+        found.append(f"a first visit has {page.weight} bytes: {parts}")
+    return found
+
+
+@VISIT(
+    (
+        "<script>setTimeout(() => document.querySelector('h1').style.marginTop = '300px', 50)</script>",
+        "shifts by",
+    )
+)
+def steady(page: Visit) -> list[str]:
+    return [f"the layout shifts by {page.shift:.3f}"] if page.shift > SHIFT else []
+
+
+@VISIT((f"<div hidden>{'<b></b>' * NODES}</div>", "nodes"))
+def not_too_many_nodes(page: Visit) -> list[str]:
+    return [f"{page.nodes} nodes"] if page.nodes > NODES else []
+
+
+@VISIT(('<p style="width:330px">Text.</p>', "width:330px"))
+def fits_a_narrow_screen(page: Visit) -> list[str]:
+    return page.wide
+
+
+@VISIT(
+    ('<figure><svg viewBox="0 0 800 99" width="100%" role="img"><text>a</text></svg></figure>', "a label has")
+)
+def labels_can_be_read(page: Visit) -> list[str]:
+    smallest = min(page.labels, default=LABEL)
+    return [f"a label has {smallest:.1f} px"] if smallest < LABEL - 0.05 else []
+
+
+DARK = "<style>@media (prefers-color-scheme: dark) and (width > 1000px) { .dark { color: #ddd } }</style>"
+
+
+@VISIT(
+    ('<p style="color:#aaa">Text.</p>', "light, 390 px: color-contrast (1)"),
+    ('<img src="data:image/gif;base64,R0lGODlhAQABAAAAACw=">', "light, 390 px: image-alt"),
+    (f'{DARK}<p class="dark">Text.</p>', "dark, 1280 px: color-contrast (2)"),
+    ("<table><tr><th></th><td>x</td></tr></table>", "empty-table-header"),
+)
+def accessible(page: Visit) -> list[str]:
+    return page.axe
+
+
+# The text lets the layout shift; parts that do not fit the narrow screen come before what is hidden.
+BAD = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>T</title>
+<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,"></head>
+<body style="font-size:16px"><main><h1>T</h1><p>{"Text. " * 200}</p>
+{"".join(part for _, part, _ in VISIT.bad)}</main></body></html>"""

@@ -1,0 +1,149 @@
+"""What the blocks of the built pages do in a browser, each with those that it continues, as a reader runs it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bs4 import BeautifulSoup, Tag
+from press.runtime.pyodide import MISSING
+
+from tests import missing
+from tests.browser.browsing import Browser, Visit, served, watch
+
+# Runs jobs one after the other in one worker, and gives what it says of each; an error ends what depends on it.
+RUN = """async ([worker, jobs]) => {
+  const python = new Worker(worker, { type: "module" });
+  const said = [];
+  for (const [id, job] of jobs.entries()) {
+    const began = performance.now();
+    const answer = { output: "", figures: 0, error: "" };
+    await new Promise((done) => {
+      const failed = (text) => done((answer.error = text));
+      python.onerror = (event) => failed(event.message || "no worker");
+      python.onmessage = ({ data }) => {
+        if (data.type === "output") answer.output += data.text;
+        if (data.type === "figure" && (!job.draw || data.svg.includes("<path"))) answer.figures += 1;
+        const { text, line, name, fatal } = data;
+        if (data.type === "error") failed(`${text}, ${fatal ? "fatal" : `line ${line} of ${name}`}`);
+        if (data.type === "done") done();
+      };
+      python.postMessage({ type: "run", id, ...job });
+    });
+    said.push({ ...answer, ms: performance.now() - began });
+  }
+  python.terminate();
+  return said;
+}"""
+
+
+@dataclass
+class Block:
+    """A block of a built page: what it is to do, and what it did in the browser."""
+
+    page: str
+    number: str
+    need: str
+    blocks: list[dict[str, str]]  # those that it continues, and itself
+    shown: str = ""  # the output below it
+    figures: int = 0  # the drawings below it
+    draws: bool = True  # or its figures are only counted
+    output: str = ""
+    drawn: int = 0
+    error: str = ""
+    ms: float = 0.0
+
+    @property
+    def job(self) -> dict[str, Any]:
+        """What the worker is told."""
+        return {
+            "blocks": self.blocks,
+            "needs": ["numpy"] + ["matplotlib"] * (self.need != "numpy"),
+            "lang": "en",
+        }
+
+    @property
+    def does(self) -> str:
+        """What it does, whatever its comments say: much of it is in both books."""
+        return f"{self.need}{self.draws}" + "".join(ast.dump(ast.parse(each["code"])) for each in self.blocks)
+
+    @property
+    def fault(self) -> str:
+        """Where the browser does not give what the page shows, "" where it does."""
+        if self.need in MISSING:
+            return "" if self.need in self.error.lower() else f"it is said to need {self.need}: {self.error}"
+        if self.error:
+            return self.error
+        if self.output.rstrip() != self.shown.rstrip():
+            return f"it printed\n{self.output}\nand the page shows\n{self.shown}"
+        return f"it drew {self.drawn} figures, not {self.figures}" if self.drawn != self.figures else ""
+
+    def __str__(self) -> str:
+        return f"{self.page}, block {self.number}: {self.fault}"
+
+
+# What must be found, and how it is said.
+PLANTED = {
+    "it printed\n4": Block(
+        "p", "2", "numpy", [{"code": "x = 3", "name": "1"}, {"code": "print(x + 1)", "name": "2"}], "5"
+    ),
+    "ZeroDivisionError: division by zero, line 1 of 1": Block(
+        "p", "1", "numpy", [{"code": "1 / 0", "name": "1"}]
+    ),
+    "it is said to need torch: ": Block("p", "1", "torch", [{"code": "import posenc", "name": "1"}]),
+    "it drew 0 figures, not 1": Block("p", "1", "matplotlib", [{"code": "x = 1", "name": "1"}], "", 1, False),
+}
+
+
+def blocks(site: Path) -> list[Block]:
+    """All blocks of Python of all pages; without the runtime tests are skipped."""
+    if not (site / "py").is_dir():
+        missing.skip_or_fail("runtime", "no Python in the pages: `python -m press runtime`")
+    found: list[Block] = []
+    for path in sorted(site.glob("??/**/*.html")):
+        html = path.read_text(encoding="utf-8")
+        codes: dict[str, list[dict[str, str]]] = {}
+        for block in BeautifulSoup(html, "lxml").select("[data-block]") if "data-block=" in html else ():
+            number = str(block["data-block"])
+            own = {"code": block.get_text(), "name": number}
+            codes[number] = [*codes.get(str(block.get("data-after")), []), own]
+            need = str(block.get("data-run") or block["data-needs"])
+            page = path.relative_to(site).as_posix()
+            shown, figures = _below(block)
+            # drawing takes a browser half a second: the first figure of each page in Chinese, whose words are wide
+            first = page.startswith("zh") and not any(each.page == page and each.figures for each in found)
+            found.append(Block(page, number, need, codes[number], shown, figures, bool(figures) and first))
+    return found
+
+
+def _below(block: Tag) -> tuple[str, int]:
+    """The output that follows a block, and how many drawings."""
+    shown, figures = "", 0
+    for follower in block.find_next_siblings():
+        if "output" in (follower.get("class") or ()):
+            shown += follower.get_text()
+        elif follower.name == "figure" or "live" in (follower.get("class") or ()):
+            figures += 1
+        else:
+            break
+    return shown, figures
+
+
+def run(browser: Browser, site: Path, wanted: list[Block]) -> Visit:
+    """Runs blocks in a page of the site, what is in both books once; gives what the page fetched for it."""
+    once = {block.does: block for block in wanted}
+    with served(site) as address:
+        visit, page = Visit(address), browser.new_page()
+        watch(page, visit)
+        page.goto(f"{address}en/notation.html")
+        said = page.evaluate(RUN, [f"{address}en/runtime/worker.js", [block.job for block in once.values()]])
+        page.close()
+    answers = dict(zip(once, said, strict=True))
+    for block in wanted:
+        answer = answers[block.does]
+        block.output, block.drawn, block.error, block.ms = (
+            answer[key] for key in ("output", "figures", "error", "ms")
+        )
+    return visit

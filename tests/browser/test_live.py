@@ -1,0 +1,673 @@
+"""Figures that move: their formulas are those of posenc, and whoever moves them is served.
+
+Faults are planted in the modules on their way to the browser.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from playwright.sync_api import Locator, Page
+from press import live
+from press.cache import ROOT
+from press.pages import Figure, read
+
+import posenc
+from posenc import masks, rotary
+from posenc.grids import coordinate_encoding
+from posenc.shift import alias_offsets, relative_kernel, shift_matrix
+from posenc.sinusoidal import code_distance
+from tests.browser import browsing
+from tests.browser.browsing import DESKTOP, PHONE, Browser
+
+FIGURES = sorted(path.stem for path in live.FOLDER.glob("*.js") if path.stem not in live.SHARED)
+SHARED_MOST, FIGURE_MOST = 12 * 1024, 8 * 1024  # bytes, compressed
+
+
+# --- Formulas -----------------------------------------------------------------------------------------------
+
+T = [0, 1, 2, 3, 17, 100, 511, 1000, 2047, 4095, 4096]
+K = np.array([*range(-300, 301), *range(-4200, 4201, 97)])
+X, Y = np.random.default_rng(0).normal(size=(2, 6, 16))
+PADS = [False, False, False, False, True, True]
+KEYS = [[min(t, u) % 2 == 1 or u > t for u in range(6)] for t in range(6)]  # and a row without any
+_, WEIGHTS = posenc.dot_product_attention(X, Y, Y)
+
+
+def _rotary(frequencies: np.ndarray) -> np.ndarray:
+    return np.stack([posenc.apply_rotary(X[0], np.array([t]), frequencies=frequencies)[0] for t in T])
+
+
+def _bfloat16(numbers: list[float]) -> list[float]:
+    return [float(torch.tensor(x, dtype=torch.float32).to(torch.bfloat16)) for x in numbers]
+
+
+def _attended(bias: np.ndarray | None, hidden: list[list[bool]]) -> np.ndarray:
+    return posenc.dot_product_attention(X, Y, Y, bias=bias, mask=np.array(hidden))[1]
+
+
+# What JavaScript computes, and what posenc does.
+FORMULAS: dict[str, tuple[str, Any]] = {
+    "dot": ("m.dot(X[0], Y[0])", X[0] @ Y[0]),
+    "sinusoidalFrequencies": (
+        "[4, 64, 512].map((dim) => m.sinusoidalFrequencies(dim, 500)).flatMap((x) => [...x])",
+        np.concatenate([posenc.sinusoidal_frequencies(dim, 500) for dim in (4, 64, 512)]),
+    ),
+    "sinusoidalWavelengths": ("m.sinusoidalWavelengths(64)", posenc.sinusoidal_wavelengths(64)),
+    "sinusoidalEncoding": (
+        "T.map((t) => m.sinusoidalEncoding(t, 64))",
+        posenc.sinusoidal_encoding(np.array(T), 64),
+    ),
+    "shift": (
+        "T.map((k) => m.shift(m.sinusoidalEncoding(7, 16), k - 50))",
+        shift_matrix(np.array(T) - 50, 16) @ posenc.sinusoidal_encoding(8, 16)[7],
+    ),
+    "codeDistance": ("m.codeDistance(T, 16, 100)", code_distance(np.array(T), 16, base=100)),
+    "relativeKernel": ("m.relativeKernel(T, 64)", relative_kernel(np.array(T), 64)),
+    "aliasOffsets": (
+        "m.aliasOffsets(1000, 8).concat(m.aliasOffsets(1000, 2, 1e4, 0.02))",
+        np.concatenate([alias_offsets(1000, dim=8), alias_offsets(1000, dim=2, tolerance=0.02)]),
+    ),
+    "slowestAlias": (  # the same samples, half a turn a step at most
+        "[1, 3, 4, 6, 7, 40].map((w) => m.slowestAlias(w)).flatMap((w) => [Math.sin(5 * w), w ** 2 <= Math.PI ** 2])",
+        [x for w in (1, 3, 4, 6, 7, 40) for x in (np.sin(5 * w), True)],
+    ),
+    "toBfloat16": (
+        "[0, 1, -1, 257, 258, 259, 0.1, 4095, 1e-3, 3.14159].map(m.toBfloat16)",
+        _bfloat16([0, 1, -1, 257, 258, 259, 0.1, 4095, 1e-3, 3.14159]),
+    ),
+    "coordinateEncoding": (
+        "m.coordinateEncoding([5, 4096], 16)",
+        coordinate_encoding(np.array([[5, 4096]]), 16)[0],
+    ),
+    "applyRotary": ("T.map((t) => m.applyRotary(X[0], t))", _rotary(posenc.sinusoidal_frequencies(16))),
+    "rotaryScores": (
+        "T.map((k) => m.rotaryScores(X[0], Y[0], k).reduce((a, b) => a + b))",
+        [
+            posenc.apply_rotary(X[0], np.array([9]))[0] @ posenc.apply_rotary(Y[0], np.array([9 + k]))[0]
+            for k in T
+        ],
+    ),
+    "linearFrequencies": ("m.linearFrequencies(64, 8)", rotary.linear_frequencies(64, 8)),
+    "ntkFrequencies": ("m.ntkFrequencies(64, 8, 500)", rotary.ntk_frequencies(64, 8, base=500)),
+    "yarnFrequencies": (
+        "[...m.yarnFrequencies(128, 8, 4096), ...m.yarnFrequencies(16, 4, 512, 1000)]",
+        [
+            *rotary.yarn_frequencies(128, 8, original_length=4096),
+            *rotary.yarn_frequencies(16, 4, original_length=512, base=1000),
+        ],
+    ),
+    "yarnAttentionFactor": ("m.yarnAttentionFactor(4)", rotary.yarn_attention_factor(4)),
+    "alibiSlopes": (
+        "[1, 2, 6, 8, 12].flatMap((n) => [...m.alibiSlopes(n)])",
+        np.concatenate([posenc.alibi_slopes(n) for n in (1, 2, 6, 8, 12)]),
+    ),
+    "t5BucketStarts": (
+        "m.t5BucketStarts(32, 128).slice(1).flatMap((d) => [d, d - 1].map((d) => m.t5Bucket(-d, 32, 128, false)))",
+        [x for bucket in range(1, 32) for x in (bucket, bucket - 1)],
+    ),
+    "t5Bucket": (
+        "K.map((k) => [m.t5Bucket(k), m.t5Bucket(k, 32, 128, false),"
+        " m.t5Bucket(k, 10, 4096), m.t5Bucket(k, 7, 64, false)])",
+        np.stack(
+            [
+                posenc.t5_bucket(K, num_buckets=n, max_distance=far, bidirectional=both)
+                for n, far, both in ((32, 128, True), (32, 128, False), (10, 4096, True), (7, 64, False))
+            ],
+            axis=-1,
+        ),
+    ),
+    "softmax": (
+        "[m.softmax([1, 2, -Infinity, 700]), m.softmax([-Infinity, -Infinity, -Infinity, -Infinity])]",
+        [[*np.exp(np.array([1.0, 2.0, -np.inf, 700.0]) - 700)], [0, 0, 0, 0]],
+    ),
+    "attentionWeights": (
+        "[m.attentionWeights(X, Y), m.attentionWeights(X, Y, { hidden: (t, u) => KEYS[t][u] }),"
+        " m.attentionWeights(X, Y, { bias: (t, u) => -(t - u) / 2, hidden: (t, u) => u > t })]",
+        [
+            WEIGHTS,
+            _attended(None, KEYS),
+            posenc.dot_product_attention(X, Y, Y, bias=posenc.alibi_bias(0.5, 6))[1],
+        ],
+    ),
+    "leakIn": ("m.leakIn(W, PADS)", masks.leak_in(WEIGHTS, np.array(PADS))),
+    "leakOut": ("m.leakOut(W, PADS)", masks.leak_out(WEIGHTS, np.array(PADS))),
+}
+GIVEN = {
+    "T": T,
+    "X": X.tolist(),
+    "Y": Y.tolist(),
+    "K": K.tolist(),
+    "PADS": PADS,
+    "KEYS": KEYS,
+    "W": WEIGHTS.tolist(),
+}
+COMPUTE = """async ([names, given, formulas]) => {
+  const m = await import("/posenc.js");
+  const plain = (x) => (typeof x === "object" ? Array.from(x, plain) : Number(x));
+  const found = Object.entries(formulas).map(([name, formula]) =>
+    [name, plain(new Function("m", ...names, `return ${formula}`)(m, ...given))]);
+  return [Object.keys(m), Object.fromEntries(found)];
+}"""
+
+
+def _computed(browser: Browser, old: str = "", new: str = "") -> tuple[set[str], dict[str, Any]]:
+    """The names of posenc.js, and what its formulas give; with something else in it."""
+    text = (live.FOLDER / "posenc.js").read_text(encoding="utf-8")
+    assert old in text
+    with browsing.served(live.FOLDER) as url:
+        page = browser.new_page()
+        page.route(
+            "**/posenc.js",
+            lambda route: route.fulfill(body=text.replace(old, new), content_type="text/javascript"),
+        )
+        page.goto(f"{url}live.css")
+        formulas = {name: formula for name, (formula, _) in FORMULAS.items()}
+        names, values = page.evaluate(COMPUTE, [list(GIVEN), list(GIVEN.values()), formulas])
+        page.close()
+    return set(names), values
+
+
+def _wrong(values: dict[str, Any]) -> set[str]:
+    """The formulas that are not those of posenc to 1e-12, as a share of the largest number where that is above 1."""
+    found = set()
+    for name, (_, expected) in FORMULAS.items():
+        ours, theirs = np.asarray(values[name], dtype=float), np.asarray(expected, dtype=float)
+        assert ours.shape == theirs.shape, name
+        if not np.abs(ours - theirs).max() <= 1e-12 * max(1.0, np.abs(theirs).max()):
+            found.add(name)
+    return found
+
+
+def test_formulas_are_those_of_posenc(browser: Browser) -> None:
+    names, values = _computed(browser)
+    assert names == set(FORMULAS)
+    assert _wrong(values) == set()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wrong"),
+    [
+        ("(-2 * i) / dim", "(-2.00000000001 * i) / dim", "sinusoidalFrequencies"),
+        ("cos * code[2 * i] + sin", "cos * code[2 * i] - sin", "shift"),
+        ("dim / (dim - 2)", "dim / (dim - 1)", "ntkFrequencies"),
+        ("Math.floor(pair(betaFast))", "pair(betaFast)", "yarnFrequencies"),
+        ("(4 * (2 * (h - below) + 1))", "(4 * (2 * (h - below) + 2))", "alibiSlopes"),
+        (">= bound", "> bound", "t5Bucket"),
+        ("hidden(t, u) ? -Infinity", "hidden(u, t) ? -Infinity", "attentionWeights"),
+        (">>> 16) & 1", ">>> 16) & 0", "toBfloat16"),
+    ],
+)
+def test_a_wrong_formula_is_noticed(browser: Browser, old: str, new: str, wrong: str) -> None:
+    assert wrong in _wrong(_computed(browser, old, new)[1])
+
+
+# --- Sizes --------------------------------------------------------------------------------------------------
+
+
+def _weight(*names: str) -> int:
+    return sum(len(browsing.compressed((live.FOLDER / name).read_bytes())) for name in names)
+
+
+def test_figures_are_light() -> None:
+    shared = ["figure.js", "index.js", "posenc.js", "live.css"]
+    assert _weight(*shared) <= SHARED_MOST
+    assert {name: size for name in FIGURES if (size := _weight(f"{name}.js")) > FIGURE_MOST} == {}
+
+
+def test_every_module_stands_on_a_page() -> None:
+    assert FIGURES
+    assert set(_places()) == set(FIGURES)
+
+
+# --- On the page --------------------------------------------------------------------------------------------
+
+
+def _places() -> dict[str, tuple[str, Figure]]:
+    """The chapter in which each figure stands, and its comment."""
+    return {
+        figure.live: (path.stem, figure)
+        for path in sorted((ROOT / "docs" / "en").glob("*.md"))
+        for figure in read(path).figures
+        if figure.live
+    }
+
+
+STILL = "async () => { await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame); }"
+
+
+class Moved:
+    """A figure in a reader's browser."""
+
+    def __init__(self, page: Page, url: str, name: str, language: str, address: str = "") -> None:
+        self.page, self.name = page, name
+        self.visit = browsing.Visit(url)
+        browsing.watch(page, self.visit)
+        page.goto(f"{url}{language}/{_places()[name][0]}.html{address}")
+        self.figure = page.locator(f"live-{name}")
+        self.before = self.figure.bounding_box()
+        self.figure.scroll_into_view_if_needed()
+        page.wait_for_selector(f"live-{name}.on", timeout=20_000)
+        page.evaluate(STILL)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        state: dict[str, Any] = self.figure.evaluate("(figure) => figure.state")
+        return state
+
+    @property
+    def controls(self) -> list[dict[str, Any]]:
+        controls: list[dict[str, Any]] = self.figure.evaluate("(figure) => figure.controls")
+        return controls
+
+    @property
+    def said(self) -> str:
+        return self.figure.locator(".live-said").inner_text()
+
+    @property
+    def heard(self) -> str:
+        return self.figure.locator("output").inner_text()
+
+    @property
+    def drawn(self) -> str:
+        drawn: str = self.figure.evaluate("(figure) => figure.svg.outerHTML")
+        return drawn
+
+    @property
+    def hash(self) -> str:
+        found: str = self.page.evaluate("decodeURIComponent(location.hash)")
+        return found
+
+    def input(self, control: str, typed: bool = False) -> Locator:
+        return self.figure.locator(f"#live-{self.name}-{control}{' + [type=number]' * typed}")
+
+    def extremes(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """States worth a look: each control at its ends, all at both, everything turned on and off."""
+        ends: dict[str, list[Any]] = {}
+        for control in self.controls:
+            name = control["name"]
+            ends[name] = control.get("options") or (
+                [control["min"], control["max"]] if "min" in control else [False, True]
+            )
+        yield "as it comes", {}
+        for name, values in ends.items():
+            for value in values:
+                yield f"{name}={value}", {name: value}
+        yield "all least", {name: values[0] for name, values in ends.items()}
+        yield "all most", {name: values[-1] for name, values in ends.items()}
+
+    def set(self, state: dict[str, Any]) -> None:
+        self.figure.evaluate("(figure, state) => figure.changed({ ...figure.initial, ...state })", state)
+        self.page.evaluate(STILL)
+
+
+@pytest.fixture(scope="module")
+def address(site: Path) -> Iterator[str]:
+    with browsing.served(site) as url:
+        yield url
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": PHONE[0], "height": PHONE[1]})
+    yield context.new_page()
+    context.close()
+
+
+LEAST_LABEL = """(figure) => Math.min(...[...figure.svg.querySelectorAll("text")]
+  .filter((text) => text.textContent.trim())
+  .map((text) => {
+    const { a, b } = text.getScreenCTM();
+    return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(a, b);
+  }))"""
+OUTSIDE = """(figure) => {
+  const drawing = figure.svg.getBoundingClientRect();
+  return [...figure.svg.querySelectorAll("*")].filter((part) => !part.closest("defs") && part.checkVisibility())
+    .filter((part) => {
+      const box = part.getBoundingClientRect();
+      return box.width + box.height && (box.left < drawing.left - 2 || box.right > drawing.right + 2
+        || box.top < drawing.top - 2 || box.bottom > drawing.bottom + 2);
+    }).map((part) => part.outerHTML.slice(0, 120)).slice(0, 3);
+}"""
+SMALL = """(figure) => [...figure.querySelectorAll(".live-controls :is(input, select, button)")].filter((input) => {
+  const { width, height } = (input.type === "checkbox" ? input.parentElement : input).getBoundingClientRect();
+  return height < (input.matches("[type=number], select") ? 36 : 44) || width < 44;
+}).map((input) => input.outerHTML)"""
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_can_be_seen_and_read_in_every_state(
+    page: Page, address: str, name: str, language: str
+) -> None:
+    moved = Moved(page, address, name, language)
+    after = moved.figure.bounding_box()
+    assert moved.before
+    assert after
+    assert abs(moved.before["height"] - after["height"]) <= 2, "the text below would jump"
+    assert moved.figure.evaluate(SMALL) == []
+    looks = [("light", PHONE), ("dark", PHONE), ("dark", DESKTOP), ("light", DESKTOP)]
+    for scheme, size in looks:
+        browsing.resized(page, size, scheme)
+        heights = set()
+        for what, state in moved.extremes():
+            where = f"{what}, {scheme}, {size[0]} px"
+            moved.set(state)
+            assert moved.figure.evaluate(OUTSIDE) == [], where
+            assert moved.said, where
+            assert not re.search(r"NaN|undefined|Infinity|\[object", moved.said + moved.drawn), where
+            if size == PHONE:
+                assert moved.figure.evaluate(LEAST_LABEL) >= browsing.LABEL - 0.05, where
+            heights.add(round(moved.figure.evaluate("(figure) => figure.getBoundingClientRect().height")))
+            if scheme == "light" or what in ("as it comes", "all most"):
+                assert axe(page, name) == [], where
+        assert len(heights) == 1, f"the text below jumps: {heights}, {scheme}, {size[0]} px"
+    browsing.resized(page, browsing.NARROW)
+    assert page.evaluate(browsing.WIDE) == []
+    assert moved.visit.elsewhere + moved.visit.failed + moved.visit.console == []
+
+
+AXE = f"""async (name) => {{
+  const {{ violations }} = await axe.run(`live-${{name}}`, {{ resultTypes: ["violations"] }});
+  return violations.map({browsing.REPORT});
+}}"""
+
+
+def axe(page: Page, name: str) -> list[str]:
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(browsing.axe_script())
+    found: list[str] = page.evaluate(AXE, name)
+    return found
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_figure_is_moved_by_keyboard_and_by_typed_values(page: Page, address: str, name: str) -> None:
+    moved = Moved(page, address, name, "en")
+    wanted = {}
+    for control in moved.controls:
+        moved.set({})
+        key, before, drawn = control["name"], moved.state, moved.drawn
+        moved.input(key).focus()
+        if control.get("options"):
+            other = next(option for option in control["options"] if option != before[key])
+            moved.input(key).select_option(other)
+        elif "min" in control:
+            at_end = before[key] >= control["max"]
+            page.keyboard.press("ArrowLeft" if at_end else "ArrowRight")
+            assert (moved.state[key] < before[key]) if at_end else (moved.state[key] > before[key]), key
+            for bad in (str(control["max"] + 1), str(control["min"] - 1), ""):
+                value = moved.state[key]
+                moved.input(key, typed=True).fill(bad)
+                assert moved.state[key] == value, f"{key} took {bad!r}"
+                assert moved.input(key, typed=True).get_attribute("aria-invalid") == "true"
+                assert str(control["max"]) in moved.heard
+            moved.input(key, typed=True).fill(str(control["max" if before[key] == control["min"] else "min"]))
+            page.keyboard.press("Enter")
+        else:
+            page.keyboard.press("Space")
+        page.evaluate(STILL)
+        wanted[key] = moved.state[key]
+        assert wanted[key] != before[key], key
+        assert moved.heard == moved.said, "what is done is not said"
+        assert moved.drawn != drawn, f"{key} changes nothing in the drawing"
+        assert moved.hash == f"#{name}.{key}={json.dumps(wanted[key]).strip(chr(34))}"
+    moved.set(wanted)
+    again = Moved(page, address, name, "zh", moved.hash)
+    page.reload()
+    page.wait_for_selector(f"live-{name}.on")
+    page.evaluate(STILL)
+    assert again.state == wanted, "the address does not lead back"
+    assert page.evaluate(f"document.querySelector('live-{name}').getBoundingClientRect().top") < PHONE[1] / 2
+    again.figure.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert again.state == again.figure.evaluate("(figure) => figure.initial")
+    assert again.hash == ""
+
+
+def _dials(t: int, k: int, sought: int, pairs: list[int]) -> list[str]:
+    """What the pairs give, their sum, the best offset, its margin and the next best."""
+    omega, key = posenc.sinusoidal_frequencies(6, 100), np.array([1.0, 0, 1, 0, 1, 0])
+    offsets = np.arange(-40, 41)
+    turned = posenc.apply_rotary(rotary.offset_query(key, sought, base=100), np.array([t]), frequencies=omega)
+    keys = posenc.apply_rotary(key, t + offsets, frequencies=omega)
+    parts = (turned * keys).reshape(-1, 3, 2).sum(axis=-1)[:, pairs]
+    scores = parts.sum(axis=-1)
+    ours = [*parts[k + 40], scores[k + 40]][: len(pairs) + 1 if len(pairs) > 1 else 1]
+    best, other = np.argsort(-scores, kind="stable")[:2]
+    margin = f"{scores[best] - scores[other]:.2g}"
+    return [*(f"{x:+.2f}" for x in ours), f"{offsets[best]}", margin, f"{offsets[other]}"]
+
+
+def _contexts(length: int, factor: float, omega: np.ndarray) -> list[str]:
+    """Pairs that reach what training did not, by how much at most, and what steps the ends keep."""
+    usual = posenc.sinusoidal_frequencies(128)
+    seen, reached = (np.minimum(w * n / (2 * np.pi), 1) for w, n in ((usual, 4096), (omega, length)))
+    left = np.where(reached - seen > 1e-9, reached - seen, 0)
+    unseen = [f"{np.count_nonzero(left)}", "64", f"{left.max():.2f}"] if left.any() else []
+    return [*unseen, f"{omega[0] / usual[0]:.3f}", f"{omega[-1] / usual[-1]:.3f}"]
+
+
+def _alibi(back: int, content: float, heads: int) -> list[str]:
+    """Heads in which the far key outbids the query's own; its price and weight in the flattest."""
+    slopes = posenc.alibi_slopes(heads)
+    scores = np.zeros((heads, back + 1, 1))
+    scores[:, 0] = content
+    bias = posenc.alibi_bias(slopes, 1, back + 1)
+    _, weights = posenc.dot_product_attention(np.ones((heads, 1, 1)), scores, scores, bias=bias)
+    wins = np.count_nonzero(weights[:, 0, 0] > weights[:, 0, -1])
+    return [f"{wins}", f"{heads}", f"{slopes.min() * back:.2f}", f"{weights[slopes.argmin(), 0, 0]:.2f}"]
+
+
+# What a figure says, to the numbers that posenc gives.
+SAID: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("rotary-dials", {}, _dials(2, 3, 0, [0, 1, 2])),
+    ("rotary-dials", {"t": 1002}, _dials(1002, 3, 0, [0, 1, 2])),
+    ("rotary-dials", {"k": -7, "sought": -12, "pair0": False}, _dials(2, -7, -12, [1, 2])),
+    ("rotary-dials", {"sought": 9, "pair1": False, "pair2": False}, _dials(2, 3, 9, [0])),
+    ("rotary-contexts", {}, _contexts(32768, 8, rotary.ntk_frequencies(128, 8))),
+    ("rotary-contexts", {"method": "none"}, _contexts(32768, 8, posenc.sinusoidal_frequencies(128))),
+    ("rotary-contexts", {"method": "base"}, _contexts(32768, 8, posenc.sinusoidal_frequencies(128, 500_000))),
+    (
+        "rotary-contexts",
+        {"method": "linear", "length": 16384, "factor": 3},
+        _contexts(16384, 3, rotary.linear_frequencies(128, 3)),
+    ),
+    (
+        "rotary-contexts",
+        {"method": "yarn"},
+        [
+            *_contexts(32768, 8, rotary.yarn_frequencies(128, 8, original_length=4096)),
+            f"{rotary.yarn_attention_factor(8):.3f}",
+        ],
+    ),
+    ("alibi-slopes", {}, _alibi(39, 5, 8)),
+    ("alibi-slopes", {"back": 10000, "content": 44.6}, _alibi(10000, 44.6, 8)),
+    ("alibi-slopes", {"back": 99, "content": 0.39, "heads": 12}, _alibi(99, 0.39, 12)),
+]
+
+
+def test_a_figure_says_what_posenc_gives(page: Page, address: str) -> None:
+    for name in dict.fromkeys(name for name, _, _ in SAID):
+        moved = Moved(page, address, name, "en")
+        for state, numbers in [(state, numbers) for known, state, numbers in SAID if known == name]:
+            moved.set(state)
+            said = re.findall(r"[+-]?\d+(?:\.\d+)?", moved.said.replace("−", "-"))
+            assert said[-len(numbers) :] == numbers, f"{name} {state}: {moved.said}"
+            assert len(said) - len(numbers) <= 2, f"{name} {state}: {moved.said}"  # of the state
+
+
+def test_figures_share_an_address_and_say_what_was_done_when_it_is_done(page: Page, address: str) -> None:
+    moved = Moved(page, address, "shift-rotation", "en", "#other.a=5")
+    moved.input("k").evaluate("(input) => { input.value = 7; input.dispatchEvent(new Event('input')); }")
+    page.evaluate(STILL)
+    assert (moved.state["k"], moved.hash) == (7, "#other.a=5")
+    assert moved.said != moved.heard, "said while it is still moved"
+    moved.input("k").dispatch_event("change")
+    assert moved.said == moved.heard
+    assert moved.hash == "#other.a=5&shift-rotation.k=7"
+    page.evaluate("location.hash = '#shift-rotation.k=-4&shift-rotation.t=1e9'")
+    page.wait_for_function("document.querySelector('live-shift-rotation').state.k === -4")
+    assert moved.state["t"] == 2, "a value that it does not take"
+
+
+# Where a mouse goes in a drawing, as shares of its width and height, and what is found there.
+PICKED: list[tuple[str, tuple[float, float], dict[str, Any]]] = [
+    ("rotary-dials", (0.5316, 0.7), {"k": 0}),
+    ("rotary-dials", (0.2, 0.8), {"k": -29}),
+    ("rotary-dials", (2.0, 0.8), {"k": 40}),
+    ("alibi-slopes", (0.5029, 0.2636), {"back": 100, "content": 3.16}),
+    ("alibi-slopes", (-1.0, -1.0), {"back": 1, "content": 100}),
+]
+
+
+def test_a_figure_is_moved_by_a_mouse(page: Page, address: str) -> None:
+    for name in dict.fromkeys(name for name, _, _ in PICKED):
+        moved = Moved(page, address, name, "en")
+        moved.figure.evaluate("(figure) => figure.svg.scrollIntoView({ block: 'center' })")
+        box = moved.figure.locator(".live-panel > svg").bounding_box()
+        assert box
+        for (across, down), found in [(place, found) for known, place, found in PICKED if known == name]:
+            before, heard = moved.state, moved.heard
+            moved.figure.locator("[pointer-events=all]").hover()
+            page.mouse.down()
+            page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
+            page.evaluate(STILL)
+            assert moved.state == before | found
+            assert moved.heard == heard, "said while it is still moved"
+            page.mouse.up()
+            assert moved.heard == moved.said != heard
+            control, value = next(iter(found.items()))
+            assert f"{name}.{control}={value}" in moved.hash
+            assert moved.input(control, typed=True).input_value() == str(value)
+
+
+def test_nothing_moves_by_itself(page: Page, address: str) -> None:
+    """And so there is nothing to stop for whoever asks for less motion."""
+    for name in FIGURES:
+        moved = Moved(page, address, name, "en")
+        before = moved.drawn
+        page.wait_for_timeout(300)
+        assert moved.drawn == before
+        assert moved.figure.evaluate("(figure) => figure.getAnimations({ subtree: true }).length") == 0
+
+
+def test_without_scripts_and_on_paper_the_drawing_stays(browser: Browser, address: str, page: Page) -> None:
+    drawing = "live-shift-rotation > figure > svg"
+    moved = Moved(page, address, "shift-rotation", "en")
+    assert not page.locator(drawing).is_visible()
+    page.emulate_media(media="print")
+    assert page.locator(drawing).is_visible()
+    assert not moved.figure.locator(".live-panel").is_visible()
+    context = browser.new_context(java_script_enabled=False)
+    without = context.new_page()
+    without.goto(f"{address}en/shift.html")
+    box = without.locator(drawing).bounding_box()
+    assert box
+    assert box["height"] == pytest.approx(without.locator(drawing).evaluate("(s) => s.clientHeight"), abs=1)
+    assert without.locator(".live-panel").count() == 0
+    context.close()
+
+
+def test_a_page_without_a_figure_that_moves_fetches_nothing_for_it(page: Page, address: str) -> None:
+    visit = browsing.Visit(address)
+    answers = browsing.watch(page, visit)
+    page.goto(f"{address}en/order.html")
+    page.wait_for_load_state("networkidle")
+    page.goto(f"{address}en/shift.html#where-next")
+    page.wait_for_load_state("networkidle")
+    fetched = [answer.url.rpartition("/")[2] for answer in answers if "/live/" in answer.url]
+    assert sorted(fetched) == ["index.js", "live.css"], "the figure is far away"
+
+
+# --- What single figures show -------------------------------------------------------------------------------
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(number.replace("−", "-")) for number in re.findall(r"−?\d+", text)]
+
+
+@pytest.mark.parametrize("both", [True, False])
+def test_buckets_are_those_of_posenc(page: Page, address: str, both: bool) -> None:
+    moved = Moved(page, address, "t5-buckets", "en")
+    rng = np.random.default_rng(0)
+    for buckets in ("8", "16", "32"):
+        for reach in (20, 77, 256):
+            length = int(rng.integers(2, 257))
+            offsets = np.arange(-256, 257)
+
+            def bucket(k: Any, n: int = int(buckets), far: int = reach) -> Any:
+                return posenc.t5_bucket(np.atleast_1d(k), num_buckets=n, max_distance=far, bidirectional=both)
+
+            seen = np.arange(1 - length, length if both else 1)
+            trained = len(np.unique(bucket(seen)))
+            for k in (-256, -20, 0, 1, 9, 200):
+                state = {"k": k, "reach": reach, "length": length, "buckets": buckets, "bidirectional": both}
+                moved.set(state)
+                shown, own, *rest = _numbers(moved.said)
+                assert (shown, own, rest[-3:]) == (k, bucket(k)[0], [length, trained, int(buckets)]), state
+                alike = offsets[bucket(offsets) == bucket(k)]
+                if "to itself" in moved.said:
+                    assert alike.tolist() == [k], state
+                else:
+                    assert {min(alike, key=abs)} <= set(rest[:-3]) <= {*alike.tolist()}, state
+
+
+def test_neighbours_of_a_patch_are_those_of_posenc(page: Page, address: str) -> None:
+    moved = Moved(page, address, "grid-code", "en")
+    tables = posenc.sinusoidal_encoding(196, 64), posenc.grid_encoding((14, 14), 64)
+    for place in ((0, 0), (6, 6), (10, 13), (13, 5)):
+        moved.set({"row": place[0], "column": place[1]})
+        _, _, *found = _numbers(moved.said)
+        own = 14 * place[0] + place[1]
+        for table, near in zip(tables, np.reshape(found, (2, 4, 2)), strict=True):
+            scores = (table @ table[own]).round(9)
+            best = sorted(np.delete(scores, own), reverse=True)[:4]
+            assert sorted(scores[14 * near[:, 0] + near[:, 1]], reverse=True) == pytest.approx(best)
+            assert len({tuple(patch) for patch in near.tolist()} - {place}) == 4
+
+
+def test_a_patch_is_picked_by_mouse_and_by_touch(browser: Browser, address: str, page: Page) -> None:
+    moved = Moved(page, address, "grid-code", "en")
+    touching = browser.new_context(viewport={"width": PHONE[0], "height": PHONE[1]}, has_touch=True)
+    touched = Moved(touching.new_page(), address, "grid-code", "zh")
+    for figure, press in ((moved, moved.page.mouse.click), (touched, touched.page.touchscreen.tap)):
+        for number, (row, column) in enumerate([(0, 13), (9, 2)]):
+            box = figure.figure.locator("rect[cursor]").nth(number).bounding_box()
+            assert box
+            press(box["x"] + box["width"] * (column + 0.5) / 14, box["y"] + box["height"] * (row + 0.5) / 14)
+            figure.page.evaluate(STILL)
+            assert (figure.state["row"], figure.state["column"]) == (row, column)
+            assert figure.heard == figure.said
+            assert f"grid-code.row={row}" in figure.hash
+    touching.close()
+
+
+def test_masks_stop_the_leak_that_they_stop(page: Page, address: str) -> None:
+    """What the chapter says of each mask, with pads that hold codes and with zeros."""
+    moved = Moved(page, address, "padding-leak", "en")
+
+    def leak(**state: Any) -> tuple[int, int]:
+        moved.set(state)
+        return tuple(_numbers(moved.said)[:2])  # type: ignore[return-value]
+
+    for pads in ("codes", "zeros"):
+        for tokens in range(1, 9):
+            for left in (False, True):
+                share, count = leak(pads=pads, tokens=tokens, left=left)
+                assert count == 9 - tokens
+                assert abs(share - 100 * count / 9) <= 12, "small scores: nearly z / (n + z)"
+                for causal in (False, True):
+                    assert leak(pads=pads, tokens=tokens, left=left, causal=causal, mask="key")[0] == 0
+                only_causal = leak(pads=pads, tokens=tokens, left=left, causal=True)[0]
+                assert (only_causal > 0) == left, "pads on the right are in the future"
+                leak(pads=pads, tokens=tokens, left=left, mask="after")
+                assert re.search(r"sum to 0\.\d\d", moved.said), "the pads are still in the denominator"
+        leak(pads=pads, tokens=5, left=True, causal=True, mask="key")
+        assert "without any key: 4" in moved.said

@@ -1,0 +1,172 @@
+"""A table that a block prints: set as one, complete without scripts, sorted and filtered where there are some."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import markdown
+import pytest
+from playwright.sync_api import Page
+from press import exports, markup, pages
+from press.cache import ROOT
+
+from tests.browser import browsing
+from tests.browser.browsing import PHONE, Browser
+
+THEME = ROOT / "docs" / "theme"
+TEXT = """# A {#a}
+
+```python
+print(table)
+```
+
+<!--pytest-codeblocks:expected-output-->
+
+```text
+| Scheme | Shift | Defined | Cost |
+| --- | --- | --- | --- |
+| [b](#a){#row-b} | yes | any | – |
+| [a](#a){#row-a} | no | 2,048 | 12 % |
+| [c](#a){#row-c} | – | 768 | < 0.01 % |
+| [d](#a){#row-d} | no | 40 → 256 | 0 % |
+```
+
+<!-- table: Four <schemes> -->
+
+After it.
+"""
+
+
+def html() -> str:
+    extensions = ["attr_list", "md_in_html", "tables", "toc", "pymdownx.superfences"]
+    return markup.with_outputs(markdown.markdown(markup.marked(TEXT), extensions=extensions))
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("table")
+    for name in ("table.js", "book.css"):
+        (folder / name).write_bytes((THEME / name).read_bytes())
+    for language in ("en", "zh"):
+        head = (
+            f'<!doctype html><html lang="{language}"><title>A</title><link rel="stylesheet" href="book.css">'
+        )
+        script = '<script type="module" src="table.js"></script>'
+        text = f'{head}<meta charset="utf-8">{script}<main class="md-typeset">{html()}</main>'
+        (folder / f"{language}.html").write_text(text, encoding="utf-8")
+    with browsing.served(folder) as served:
+        yield served
+
+
+@pytest.fixture
+def table(browser: Browser, address: str) -> Iterator[Page]:
+    with browser.new_page(viewport={"width": PHONE[0], "height": PHONE[1]}) as page:
+        page.goto(f"{address}en.html")
+        page.wait_for_selector("form")
+        yield page
+
+
+def column(page: Page, number: int, shown: bool = True) -> list[str]:
+    cells = page.locator(f"tbody tr > :nth-child({number})").all()
+    return [cell.inner_text() for cell in cells if cell.is_visible() or not shown]
+
+
+def test_an_output_is_set_as_a_table() -> None:
+    text = html()
+    assert text.count("<table") == 1
+    assert '<div role="region" tabindex="0" aria-label="Four &lt;schemes&gt;">' in text
+    assert "<figcaption>Four &lt;schemes&gt;</figcaption>" in text
+    assert re.findall(r'<th scope="row"><a href="#a" id="([\w-]+)">', text) == [
+        "row-b",
+        "row-a",
+        "row-c",
+        "row-d",
+    ]
+    assert text.count('<th scope="col">') == 4
+    assert "<!--" not in text
+    assert 'class="language-text' not in text
+
+
+def test_a_markdown_twin_has_the_table() -> None:
+    twin = exports.markdown(pages.parse(TEXT), "en")
+    assert "\n\n| Scheme | Shift | Defined | Cost |\n" in twin
+    assert "```text" not in twin
+    assert "*Four <schemes>*" in twin
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "reason"),
+    [
+        ("| no | 40 → 256 | 0 % |\n", "| no\n", 18, "each of its lines"),
+        ("<!-- table: Four <schemes> -->", "<!-- table: -->", 18, "has a caption"),
+        ("<!-- table:", "Text.\n\n<!-- table:", 20, "directly follows the output"),
+        ("<!-- table: Four <schemes> -->", "<!-- table: Four\nschemes -->", 18, "one line"),
+    ],
+)
+def test_a_table_comment_that_fits_nothing_is_a_fault(old: str, new: str, line: int, reason: str) -> None:
+    assert old in TEXT
+    faults = pages.parse(TEXT.replace(old, new)).faults
+    assert [fault.line for fault in faults if reason in fault.message] == [line]
+
+
+def test_without_scripts_all_rows_are_there(browser: Browser, address: str) -> None:
+    with browser.new_context(java_script_enabled=False) as context, context.new_page() as page:
+        page.goto(f"{address}en.html")
+        assert column(page, 1) == ["b", "a", "c", "d"]
+        assert page.locator("form, button").count() == 0
+
+
+def test_heads_sort(table: Page) -> None:
+    heads = table.locator("thead th")
+    orders = {
+        0: ["a", "b", "c", "d"],
+        2: ["d", "c", "a", "b"],  # numbers, then words; an arrow begins with its first number
+        3: ["d", "c", "a", "b"],  # what has no answer is last
+    }
+    for number, order in orders.items():
+        heads.nth(number).get_by_role("button").click()
+        assert column(table, 1) == order
+        assert [head.get_attribute("aria-sort") for head in heads.all()] == [
+            "ascending" if other == number else None for other in range(4)
+        ]
+    heads.nth(3).get_by_role("button").press("Enter")  # by keyboard, and now down
+    assert column(table, 1) == ["a", "c", "d", "b"]
+    assert heads.nth(3).get_attribute("aria-sort") == "descending"
+
+
+def test_lists_filter_and_say_how_many_are_left(table: Page) -> None:
+    assert table.locator("label").all_inner_texts() != []
+    assert table.locator("select").count() == 1  # of words alone
+    count = table.get_by_role("status")
+    assert count.inner_text() == "4 of 4 rows shown"
+    table.get_by_label("Shift").select_option("no")
+    assert column(table, 1) == ["a", "d"]
+    assert count.inner_text() == "2 of 4 rows shown"
+    table.evaluate("location.hash = 'row-b'")  # a link to a row that is hidden
+    table.wait_for_function("!document.querySelector('#row-b').closest('tr').hidden")
+    assert count.inner_text() == "4 of 4 rows shown"
+    table.get_by_label("Shift").select_option("yes")
+    table.get_by_role("button", name="Show all").click()
+    table.wait_for_function("document.querySelector('output').value.startsWith('4 ')")
+    assert column(table, 1) == ["b", "a", "c", "d"]
+
+
+def test_a_phone_scrolls_the_table_and_not_the_page(table: Page) -> None:
+    assert table.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    name = table.locator("tbody th").first
+    left = name.bounding_box()
+    table.evaluate("document.querySelector('[role=region]').scrollLeft = 100")
+    assert name.bounding_box() == left
+
+
+def test_nothing_is_wrong_with_it_for_axe(table: Page) -> None:
+    assert browsing.axe(table) == []
+
+
+def test_it_speaks_chinese(browser: Browser, address: str) -> None:
+    with browser.new_page() as page:
+        page.goto(f"{address}zh.html")
+        page.wait_for_selector("form")
+        assert page.get_by_role("status").inner_text() == "显示 4 行，共 4 行"
+        assert page.get_by_role("button", name="全部显示").count() == 1

@@ -1,0 +1,60 @@
+"""Every page of the built site in a browser, measured in one visit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from press import snippets
+from press.pages import parse
+
+from tests.browser import browsing
+from tests.browser.browsing import VISIT, Browser, Visit
+from tests.site import sitecheck
+
+
+@pytest.mark.parametrize("check", VISIT.all)
+def test_every_page(visits: dict[str, Visit], check: Callable[[Visit], list[str]]) -> None:
+    assert [f"{name}: {fault}" for name, visit in visits.items() for fault in check(visit)] == []
+
+
+def test_what_was_measured_is_there(visits: dict[str, Visit]) -> None:
+    assert len(visits) > 10
+    chapter = visits["zh/sinusoidal.html"]
+    assert chapter.html > 10_000
+    assert len(chapter.sizes) >= 6  # page, two style sheets, ours, two scripts, the font
+    assert chapter.labels
+    assert not any("search" in url for url in chapter.sizes)  # fetched when somebody searches
+
+
+def test_every_block_is_copied_with_what_it_continues(site: Path, visits: dict[str, Visit]) -> None:
+    for page in sitecheck.all_pages(site):
+        if page.made and not page.lab:
+            filled = parse(snippets.filled(page.source.read_text(encoding="utf-8"), page.source.parent))
+            units = [[part.code for part in unit.parts] for unit in filled.blocks]
+            wanted = [lines("\n".join(unit[: end + 1])) for unit in units for end in range(len(unit))]
+            assert [lines(code or "") for code in visits[str(page)].copied] == wanted, page
+
+
+def lines(code: str) -> list[str]:
+    """Those that are not empty: pytest-codeblocks drops the others of a block that is indented."""
+    return [line for line in code.splitlines() if line.strip()]
+
+
+@pytest.fixture(scope="session")
+def bad(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Visit:
+    """A visit to a page with all that the checks must find."""
+    folder = tmp_path_factory.mktemp("bad")
+    (folder / "page.html").write_text(browsing.BAD, encoding="utf-8")
+    with browsing.served(folder) as url:
+        return browsing.visit(browser, f"{url}page.html")
+
+
+@pytest.mark.parametrize(
+    ("check", "part", "says"), VISIT.bad, ids=lambda value: getattr(value, "__name__", "")
+)
+def test_each_check_finds_its_example(
+    bad: Visit, check: Callable[[Visit], list[str]], part: str, says: str
+) -> None:
+    assert any(says in fault for fault in check(bad)), check(bad)

@@ -1,0 +1,203 @@
+"""The one command of all checks: what it finds, and the outputs that it writes anew."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from press import cache
+from press import pages as page
+from press.check import cli as walk
+from press.check import pages, planted
+from press.check import update_outputs as update
+from press.running import dependencies
+from press.running import execute as run
+
+GOOD = """---
+title: {title}
+description: {title}
+---
+
+# {title} {{#t}}
+
+```python
+x = 1
+```
+
+<!--pytest-codeblocks:cont-->
+
+```python
+print(x + 1)
+print("{title}")
+```
+
+- {title}
+
+    ```python
+    print("new")
+    ```
+
+```python
+1 / 0
+```
+
+<!--pytest-codeblocks:expected-output-->
+
+```text
+as it was
+```
+"""
+WRITTEN = """    print("new")
+    ```
+
+    <!--pytest-codeblocks:expected-output-->
+
+    ```text
+    new
+    ```
+"""
+
+
+class Here:
+    """Runs units in this process, one at a time."""
+
+    def run(self, parts: list[str]) -> run.Outcome:
+        with dependencies.PARSING:
+            return run.run(parts)
+
+    outcome = run
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two books of one chapter each, whose outputs are not those of their blocks."""
+    monkeypatch.setenv("POSENC_CACHE", str(tmp_path / "cache"))
+    for language, title in (("en", "A"), ("zh", "甲")):
+        (tmp_path / language).mkdir()
+        (tmp_path / language / "a.md").write_text(GOOD.format(title=title), encoding="utf-8")
+    chapters = pages.chapters
+    monkeypatch.setattr(pages, "chapters", lambda: chapters(tmp_path))
+    monkeypatch.setattr(run, "Interpreter", Here)
+    return tmp_path
+
+
+def test_outputs_are_written_anew_in_both_languages_and_shown(
+    docs: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert walk.main(["a", "--run"]) == 1
+    said = capfd.readouterr().out
+    assert said.count("the block prints and has no expected output") == 4
+    assert walk.write_outputs(["a"]) == 1  # a block still fails
+    said = capfd.readouterr().out
+    assert "has no expected output" not in said
+    assert said.count("ZeroDivisionError") == 2
+    for language, title in (("en", "A"), ("zh", "甲")):
+        text = (docs / language / "a.md").read_text(encoding="utf-8")
+        assert f'print("{title}")\n```\n\n{update.DIRECTIVE}\n\n```text\n2\n{title}\n```\n' in text
+        assert WRITTEN in text
+        assert "as it was" in text
+        assert f"+{title}" in said.splitlines()
+        assert page.parse(text).faults == []
+    assert walk.write_outputs(["a"]) == 1
+    assert "+++" not in capfd.readouterr().out  # nothing is left to write
+
+
+def test_an_output_is_replaced_where_it_stands() -> None:
+    text = "??? question\n\n    ```python\n    print('a\\n\\nb')\n    ```\n"
+    text += f"    {update.DIRECTIVE}\n"
+    text += "    ```text\n    old\n    older\n    oldest\n    ```\n\nAnd so on.\n"
+    source = page.parse(text)
+
+    runs: Any = Here()
+    new = update.updated(source, runs)
+    assert new.endswith("    ```text\n    a\n\n    b\n    ```\n\nAnd so on.\n")
+    assert update.updated(page.parse(new), runs) == new
+    assert "-    oldest" in update.difference(source, new)
+
+
+EXAMPLES = [(check, *bad) for check in planted.PAGE + planted.PAIR for bad in check.bad]
+
+
+@pytest.mark.parametrize(
+    ("check", "language", "old", "new", "line", "says"),
+    EXAMPLES,
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_each_check_finds_its_example(
+    check: planted.Check, language: str, old: str, new: str, line: int, says: str
+) -> None:
+    good = {name: page.parse(text) for name, text in planted.GOOD.items()}
+    bad = planted.broken(language, old, new)
+    if check in planted.PAGE:
+        assert check.run(good[language], language) == []
+        found, everything = check.run(bad, language), pages.faults_of_page(bad, language)
+    else:
+        assert check.run(good["en"], good["zh"]) == []
+        found, everything = check.run(good["en"], bad), pages.faults_of_pair(good["en"], bad)
+    assert says in "\n".join(fault.message for fault in found if fault.line == line), found
+    assert all(fault in everything for fault in found)
+
+
+def test_no_check_is_without_an_example() -> None:
+    assert len(planted.PAGE) > 6
+    assert len(planted.PAIR) > 3
+    with pytest.raises(TypeError, match="no example"):
+        planted.of_page()(pages.links)
+
+
+def test_front_matter_of_labs_is_read_from_their_comments() -> None:
+    lab = page.parse("# ---\n# title: A\n# needs: [order]\n# ---\n\n# %%\nx = 1\n")
+    assert lab.meta == {"title": "A", "needs": ["order"]}
+    assert [fault.message for fault in pages.front_matter(lab, "en")] == [
+        "the front matter has no description"
+    ]
+
+
+def test_chapters_and_labs_say_what_they_need() -> None:
+    docs = page.Path(cache.ROOT / "docs")
+    names = page.contents(docs / "sites" / "en" / "mkdocs.yml")
+    assert [name for name in names if not page.read(docs / "en" / name).meta.get("needs")] == [
+        "index.md",
+        "primer.md",
+    ]
+
+
+def test_a_chapter_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        walk.main(["nowhere"])
+    assert "there is no chapter nowhere" in capsys.readouterr().err
+
+
+def test_the_book_has_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    assert walk.main([]) == 0, capsys.readouterr().out
+
+
+BROKEN = "---\ntitle: a\ntags: [b\nneeds: c: d\n---\n\n# T {#t}\n"
+
+
+@pytest.mark.parametrize("text", [BROKEN, "".join(f"# {line}\n" for line in BROKEN.split("\n"))])
+def test_broken_front_matter_is_named_by_its_line(text: str) -> None:
+    meta, head, (fault,) = page.front_matter(text)
+    assert (meta, fault.line) == ({}, 4)
+    assert fault.message.startswith("the front matter is no YAML: ")
+    assert text.startswith(head)
+    assert head.count("\n") == 5
+    assert [fault.line for fault in page.parse(BROKEN).faults] == [4]
+    assert page.front_matter("---\n- a\n---\n")[2][0].message == "the front matter holds no `name: value`"
+
+
+@pytest.mark.parametrize("command", ["check", "outputs", "offline", "runtime"])
+def test_a_command_runs_from_anywhere(command: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "press", command, "--help"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "usage:" in done.stdout

@@ -1,0 +1,108 @@
+"""The words of the book: the list is sound, the book keeps to it, and what is not said is found."""
+
+import re
+
+import pytest
+from press.cache import ROOT
+from press.check import terms
+from press.pages import CHINESE
+
+FILES = terms.files()
+
+
+def test_pages_labs_package_and_readme_are_read() -> None:
+    names = {path.relative_to(ROOT).as_posix() for path in FILES}
+    assert {"README.md", "docs/en/order.md", "docs/zh/labs/masks.py", "posenc/plot/_style.py"} <= names
+
+
+def test_one_word_an_idea_in_both_languages() -> None:
+    said = terms.terms()
+    assert len(said) > 50
+    for language in ("en", "zh"):
+        words = [getattr(term, language) for term in said]
+        assert len(set(words)) == len(words)
+    assert all(CHINESE.search(term.zh) and not CHINESE.search(term.en) for term in said)
+    assert all(bool(CHINESE.search(term.note[1])) == bool(term.note[0]) for term in said)
+
+
+@pytest.mark.parametrize("term", terms.terms(), ids=lambda term: term.en)
+def test_the_right_word_is_not_a_wrong_one(term: terms.Term) -> None:
+    for word in (term.en, term.zh):
+        assert terms.faults(f"Here {word}. 这里，{word}。") == []
+
+
+# --- What is not said, is found -----------------------------------------------------------------------------
+
+PLANTED = {
+    "每个代币一行": "词元",
+    "每个*令牌*一行，**令牌**": "词元",
+    "a *sinusoidal embedding*": "sinusoidal encoding",
+    "句首的特殊标记": "词元",
+    "每个 token 的编码": "词元",
+    "位置的头寸": "位置",
+    "绳索编码": "旋转位置编码",
+    "正弦的位置嵌入": "位置编码",
+    "把位置嵌入加到词嵌入上": "位置编码",
+    "旋转位置嵌入": "旋转位置编码",
+    "The position embedding is added": "learned positional embedding",
+    "a learned position embedding": "learned positional embedding",
+    "Position encodings are added": "positional encoding",
+    "the sinusoidal embedding": "sinusoidal encoding",
+    "正弦编码": "正弦位置编码",
+    "Rotary position encoding turns": "rotary position embedding",
+    "the sine in dimension i": "pair index",
+    "the sine in dimension $i$": "pair index",
+    "维度 $i$ 的频率": "频率对序号",
+    "第 $i$ 维": "频率对序号",
+    "The encoder is permutation-invariant.": "equivariant",
+    "Attention is invariant": "equivariant",
+    "编码器是置换不变的": "置换等变",
+    "注意力对词序不变": "置换等变",
+    "A sine works for any length.": "defined for any length",
+    "任意长度都能用": "任意长度都有定义",
+    "填充掩码": "键填充掩码",
+    "a look-ahead mask": "causal mask",
+    "掩膜": "因果掩码",
+    "注意力得分": "注意力分数",
+    "相对偏置": "相对位置偏置",
+    "any relative bias": "relative position bias",
+    "学习表": "可学习表",
+    "词向量": "词嵌入",
+    "泄露": "泄漏",
+    "批标准化": "批归一化",
+    "特普利茨矩阵": "托普利茨矩阵",
+}
+
+
+@pytest.mark.parametrize(("planted", "right"), PLANTED.items())
+def test_a_wrong_word_is_found(planted: str, right: str) -> None:
+    found = terms.faults(f"A first line.\n{planted}\n")
+    assert any(right in fault.message and fault.line == 2 for fault in found), found
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "可学习的位置嵌入，又叫可学习位置嵌入",
+        "learned positional embeddings, and rotary position embeddings",
+        "- Su. *RoFormer: Enhanced Position Embedding, Relative Bias and Works for Any Length*, 2021.",
+        "the tensor `position embedding`",
+        'It is said that "the encoder is invariant" and "works for any length".',
+        "“任意长度都能用”是错的，“编码器是置换不变的”也是。",
+        "dimension in space, dimensions",
+        "池化之后置换不变",
+        "键填充掩码与可学习表",
+        "序列长度，一位相同",
+    ],
+)
+def test_what_may_be_said(line: str) -> None:
+    assert terms.faults(line) == []
+
+
+def test_a_list_of_terms_is_read() -> None:
+    (word, claim) = terms.read(
+        "terms:\n  - {en: a, zh: 甲, symbol: x, note: [b, 乙], not: ['A+']}\n"
+        "claims:\n  - {en: c, zh: 丙, not: [d]}\n"
+    )
+    assert word == terms.Term("a", "甲", "x", ("b", "乙"), (re.compile("A+", re.IGNORECASE),))
+    assert claim.claim
