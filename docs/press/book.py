@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,8 @@ class Prepared:
     page: Page
     drawings: list[tuple[Figure, dict[str, Any]]] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
+    results: list[str] = field(default_factory=list)  # what its blocks did, a digest each
+    pending: int = 0  # blocks that have not run yet, while serving
 
 
 @dataclass
@@ -36,7 +39,9 @@ class Book:
     prepared: dict[str, Prepared] = field(default_factory=dict)
     drawings: dict[str, list[str]] = field(default_factory=dict)  # that wait until the search index is fed
     formulas: dict[str, list[str]] = field(default_factory=dict)  # as MathML, waiting likewise
-    characters: set[str] = field(default_factory=set)  # of all formulas
+    characters: dict[str, set[str]] = field(default_factory=dict)  # of the formulas of each page
+    faults: int = 0  # that were shown, while serving
+    processes: list[BaseProcess] = field(default_factory=list)  # that build the books, for the page at /
     _metas: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
@@ -48,7 +53,7 @@ class Book:
         return self.folder / name
 
     def meta(self, name: str) -> Mapping[str, Any]:
-        """The front matter of a pages."""
+        """The front matter of a page."""
         if name not in self._metas:
             self._metas[name] = pages.front_matter(self.source(name).read_text(encoding="utf-8"))[0]
         return self._metas[name]
@@ -69,5 +74,6 @@ class Book:
         """Stop the build; while serving say it in the terminal and on the page, and go on."""
         if not self.serving:
             raise BookError(message)
+        self.faults += 1
         print(message, file=sys.stderr)  # no log record: in strict mode it would stop the server
         return f'<strong class="fault">{html.escape(message)}</strong>'

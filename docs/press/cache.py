@@ -18,29 +18,21 @@ dependencies.py.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
-import multiprocessing
 import os
 import platform
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from importlib import metadata
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-
-from filelock import FileLock, Timeout
 
 from press import BookError
 
 PRESS = Path(__file__).resolve().parent
 ROOT = PRESS.parents[1]
 PACKAGE = ROOT / "posenc"
-
-BUILD = "POSENC_BUILD"  # the variable that names the build of both books which is going on
 
 # What computes and what draws. Everything else can change without changing a result.
 LIBRARIES = (
@@ -65,28 +57,6 @@ def environment() -> dict[str, str]:
     """What code is run with in a process of its own: this posenc, this cache, sets in one order."""
     paths = [str(ROOT), str(PRESS.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     return {"PYTHONPATH": os.pathsep.join(paths), "POSENC_CACHE": str(folder()), "PYTHONHASHSEED": "0"}
-
-
-def begin_build() -> None:
-    """From here on a failure is kept, for the other book, until the build ends.
-
-    A book that is built by a process of its own ends with its build, if that is killed: it would go on
-    writing into the folder of the next one.
-    """
-    if (build := multiprocessing.parent_process()) is None:
-        os.environ[BUILD] = f"{os.getpid()} {time.time_ns()}"
-    else:
-        threading.Thread(target=_end_with, args=(build,), daemon=True).start()
-
-
-def _end_with(build: BaseProcess) -> None:
-    build.join()
-    os._exit(1)
-
-
-def end_build() -> None:
-    if multiprocessing.parent_process() is None:  # and not the first of the books
-        os.environ.pop(BUILD, None)
 
 
 def shown(path: Path) -> str:
@@ -150,24 +120,6 @@ class Store:
     def path(self, entry: str) -> Path:
         return self.folder / f"{entry}{self.suffix}"
 
-    def fill(self, entries: Iterable[str], kept: Callable[[str], bool], make: Callable[[str], None]) -> None:
-        """Has each entry made that is not `kept`: by whoever comes first, and what others make is waited for.
-
-        Both books are built at once, by two processes: so they share the work.
-        """
-        self.folder.mkdir(parents=True, exist_ok=True)
-        left = [entry for entry in dict.fromkeys(entries) if not kept(entry)]
-        while left:
-            for entry in list(left):
-                lock = FileLock(self.folder / f"{entry}.lock", timeout=0)
-                with contextlib.suppress(Timeout), lock:
-                    if not kept(entry):
-                        make(entry)
-                    left.remove(entry)
-                    self.path(entry).with_suffix(".lock").unlink(missing_ok=True)
-            if left:
-                time.sleep(0.02)
-
     def get(self, entry: str) -> str | None:
         """The text kept under `entry`, or None."""
         path = self.path(entry)
@@ -181,13 +133,10 @@ class Store:
             return None
         return body.decode()
 
-    def failure(self, entry: str) -> str | None:
-        """How an entry could not be made in this build, or None."""
-        return self.get(key(build, entry)) if (build := os.environ.get(BUILD)) else None
-
-    def put_failure(self, entry: str, text: str) -> None:
-        if build := os.environ.get(BUILD):
-            self.put(key(build, entry), text)
+    def clear(self) -> None:
+        """Drops everything."""
+        for path in self.folder.glob(f"*{self.suffix}"):
+            path.unlink(missing_ok=True)
 
     def put(self, entry: str, text: str) -> None:
         """Keeps `text` under `entry`: the whole of it or nothing, whatever happens meanwhile."""
@@ -211,9 +160,7 @@ class Store:
                 used.append((path.stat().st_mtime, path))
             except OSError:  # another process was faster
                 continue
-        entries = sorted(
-            (item for item in used if item[1].suffix in (self.suffix, ".tmp", ".lock")), reverse=True
-        )
+        entries = sorted((item for item in used if item[1].suffix in (self.suffix, ".tmp")), reverse=True)
         for rank, (time_used, path) in enumerate(entries):
             if now - time_used > days * 86400 or rank >= most:
                 path.unlink(missing_ok=True)

@@ -13,10 +13,10 @@ import json
 import re
 from collections.abc import Mapping
 from html import unescape
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from press import BookError, snippets
+from press import BookError, labs, snippets
 from press.labs import is_lab
 from press.pages import Page, front_matter, parse, read
 from press.reading_order import is_chapter, stem
@@ -111,18 +111,20 @@ def _plain(text: str, meta: Mapping[str, Any]) -> str:
 # --- What is written ----------------------------------------------------------------------------------------
 
 
-def write_twins(book: Book, name: str, target: Path, lab: str) -> None:
-    """Write what goes with a page beside it; `lab` is a lab as Markdown."""
-    target.parent.mkdir(parents=True, exist_ok=True)
+def beside(book: Book, name: str, lab: str) -> dict[str, str]:
+    """The files that go with a page, by their names in its folder; `lab` is a lab as Markdown."""
+    file = PurePosixPath(name).stem
     if is_lab(name):
-        twin = lab_markdown(lab, book.meta(name), book.language)
-    else:
-        page = read(book.source(name))
-        snippets.write_files(page.text, book.folder, target.parent)
-        twin = markdown(parse(snippets.filled(page.text, book.folder), page.path), book.language)
-        if is_chapter(name, book) and (code := script(page, book.language)):
-            target.with_suffix(".py").write_text(code, encoding="utf-8")
-    target.with_suffix(".md").write_text(twin, encoding="utf-8")
+        return {
+            f"{file}.md": lab_markdown(lab, book.meta(name), book.language),
+            f"{file}.ipynb": labs.notebook(book, name),
+        }
+    page = read(book.source(name))
+    twin = markdown(parse(snippets.filled(page.text, book.folder), page.path), book.language)
+    files = {f"{file}.md": twin, **snippets.files(page.text, book.folder)}
+    if is_chapter(name, book) and (code := script(page, book.language)):
+        files[f"{file}.py"] = code
+    return files
 
 
 def write_contents(site: Path, book: Book, name: str, about: str) -> None:

@@ -163,7 +163,7 @@ def as_text(content: str, book: Book, name: str) -> str:
     content = _MATH.sub(keep, content)
     content = _leftover(content, book, name) + content
     book.formulas[name] = formulas
-    book.characters.update(*(_characters(formula) for formula in formulas))
+    book.characters[name] = set().union(*map(_characters, formulas))
     return content
 
 

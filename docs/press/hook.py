@@ -1,35 +1,54 @@
 """The only file that MkDocs loads: its events, in the order in which a page passes through them.
 
-What the steps do is in the rest of press, which knows nothing of MkDocs: this file is all that another builder needs
-anew. MkDocs loads it for each book and for the page at /; `BOOK` is the one that is being built.
+What the steps do is in the rest of press, which knows nothing of MkDocs: this file and books.py are all that another
+builder needs anew. MkDocs loads it for the page at /, which builds both books beside it, and for each book; `BOOK` is
+the one that is being built. A page that is kept (kept_pages.py) passes through as an empty one.
 """
 
 from __future__ import annotations
 
 import functools
+import json
 import logging
+import posixpath
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
+from jinja2 import Environment, pass_context
+from jinja2.runtime import Context
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
+from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
-from mkdocs.structure.toc import AnchorLink
+from mkdocs.structure.toc import AnchorLink, TableOfContents
 
-from press import BookError, cache, chinese, exports, formulas, labs, material, search
-from press import languages as twins
-from press import markup as setting
-from press import reading_order as way
-from press import snippets as take
+from press import (
+    BookError,
+    behind,
+    books,
+    chinese,
+    exports,
+    formulas,
+    labs,
+    languages,
+    markup,
+    material,
+    reading_order,
+    search,
+    snippets,
+)
 from press.book import Book
+from press.kept_pages import Kept, KeptPages, search_entries
 from press.running import book_blocks
 from press.runtime import pyodide
 
 BOOK = Book()
+KEPT: KeptPages | None = None
+BUILT: dict[str, Kept] = {}  # pages of this build, until their search entries are known
 log = logging.getLogger("mkdocs.plugins.posenc")
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,6 +67,11 @@ def said_by_mkdocs(event: Callable[P, T]) -> Callable[P, T]:
     return done
 
 
+def kept(page: Page) -> Kept | None:
+    """The page as it was built, where nothing that it depends on has changed."""
+    return KEPT.pages.get(page.file.src_uri) if KEPT else None
+
+
 # --- Once a build -------------------------------------------------------------------------------------------
 
 
@@ -59,15 +83,22 @@ def on_config(config: MkDocsConfig) -> None:
     home = bool(config.extra.get("home"))
     language = "" if home else str(config.theme.get("language") or config.theme.get("locale") or "en")
     global BOOK
-    BOOK = Book(language, Path(config.docs_dir), config.site_url or "", serving=BOOK.serving)
+    BOOK = Book(
+        language, Path(config.docs_dir), config.site_url or "", serving=BOOK.serving or behind.SERVING
+    )
 
 
-@event_priority(100)  # before the projects plugin, which builds both books in this event
+@said_by_mkdocs
 def on_pre_build(config: MkDocsConfig) -> None:
+    if BOOK.language:
+        return
     if faults := material.broken(material.material()):
-        raise PluginError("\n".join(faults))
-    twins.clean(Path(config.site_dir))  # MkDocs would, but the projects plugin turns that off
-    cache.begin_build()
+        raise BookError("\n".join(faults))
+    root = Path(config.config_file_path).parent
+    if BOOK.executes and BOOK.serving:
+        behind.first(root)
+    elif BOOK.executes:
+        books.run_blocks(root)
 
 
 @event_priority(-50)  # when other plugins have added and removed their files
@@ -76,16 +107,46 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     for file in [] if BOOK.language and pyodide.there() else list(files.media_files()):
         if file.src_uri.startswith("runtime/"):  # what runs blocks in the page
             files.remove(file)
+    if not BOOK.language:
+        root, site = Path(config.config_file_path).parent, Path(config.site_dir)
+        BOOK.processes = books.start(root, site, BOOK.url, BOOK.serving)
+        return
     names = [file.src_uri for file in files.documentation_pages()]
     BOOK.check_heads(names)
-    chinese.learn_words(BOOK, names)
+    global KEPT
+    root = Path(config.config_file_path).parents[3]
+    KEPT = KeptPages(BOOK, names, [root / "mkdocs.yml", Path(config.config_file_path)])
+    missing = KEPT.find(names)
     if BOOK.executes:
-        book_blocks.run_book(BOOK, [name for name in names if name.endswith(".md")])
-        labs.run_all(labs.read(BOOK.source(name)) for name in names if labs.is_lab(name))
+        book_blocks.run_book(BOOK, [name for name in missing if name.endswith(".md")])
+        missing = KEPT.find_by_results(missing)
+        labs.run_all(labs.read(BOOK.source(name)) for name in missing if labs.is_lab(name))
+    if missing:
+        chinese.learn_words(BOOK, names)
 
 
 def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> None:
     BOOK.contents = [page.file.src_uri for page in nav.pages]
+
+
+def on_env(env: Environment, config: MkDocsConfig, files: Files) -> None:
+    """The books share Material's own files with the page at /."""
+    if not BOOK.language:
+        return
+    theme, shared = str(material.material()), set[str]()
+    for file in list(files.media_files()):
+        if str(file.abs_src_path).startswith(theme):
+            files.remove(file)
+            shared.add(file.src_uri)
+    url = env.filters["url"]
+
+    @pass_context
+    def with_shared(context: Context, value: str) -> str:
+        address = str(url(context, value))
+        above = f"{address.removesuffix(value)}../{value}"
+        return posixpath.normpath(above) if value in shared else address
+
+    env.filters["url"] = with_shared
 
 
 # --- Once a page --------------------------------------------------------------------------------------------
@@ -94,11 +155,23 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> None:
 def on_pre_page(page: Page, config: MkDocsConfig, files: Files) -> Page:
     if labs.is_lab(page.file.src_uri):
         vars(page).pop("render", None)  # MkDocs renders what `on_page_read_source` gives, not MkDocs-Jupyter
+    if found := kept(page):
+
+        def render(config: MkDocsConfig, files: Files) -> None:
+            page.content, page.toc = "", TableOfContents([])
+            page.present_anchor_ids = set(found.anchors)
+            targets = ((files.get_file_from_path(name), links) for name, links in found.links.items())
+            page.links_to_anchors = {file: links for file, links in targets if file}
+
+        page.render = render  # type: ignore[method-assign]
     return page
 
 
 @said_by_mkdocs
 def on_page_read_source(page: Page, config: MkDocsConfig) -> str | None:
+    if found := kept(page):
+        meta = found.meta | {"template": "kept.html", "search": {"exclude": True}}
+        return f"---\n{json.dumps(meta)}\n---\n"
     if not labs.is_lab(page.file.src_uri):
         return BOOK.without_broken_head(page.file.src_uri)
     executes = bool(config.plugins["mkdocs-jupyter"].config["execute"])
@@ -108,19 +181,21 @@ def on_page_read_source(page: Page, config: MkDocsConfig) -> str | None:
 @event_priority(100)  # lines and fences are still those of the file
 @said_by_mkdocs
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    if labs.is_lab(page.file.src_uri):
+    if kept(page) or labs.is_lab(page.file.src_uri):
         return markdown
-    return setting.marked(take.filled(markdown, BOOK.folder, links=True))
+    return markup.marked(snippets.filled(markdown, BOOK.folder, links=True))
 
 
 @said_by_mkdocs
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    if kept(page):
+        return ""
     name = page.file.src_uri
     html = chinese.mended(html) if BOOK.language == "zh" else html
     html = formulas.as_text(html, BOOK, name)
     plain_titles(page.toc)
-    html = setting.with_figures(setting.with_outputs(html), BOOK, name)
-    return setting.drawings_aside(html, BOOK, name)
+    html = markup.with_figures(markup.with_outputs(html), BOOK, name)
+    return markup.drawings_aside(html, BOOK, name)
 
 
 def plain_titles(items: Any) -> None:
@@ -134,11 +209,13 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
     if not BOOK.language:
         return
     BOOK.titles |= {other.file.src_uri: str(other.title) for other in nav.pages}
-    context["twins"] = twins.twins(page.url, context["base_url"], BOOK.url)
+    if kept(page):
+        return
+    context["twins"] = languages.twins(page.url, context["base_url"], BOOK.url)
     if "data-run=" in (page.content or "") or "data-needs=" in (page.content or ""):
         context["runtime"] = pyodide.config(context["base_url"])
-    context["way"], missing = way.way(page.file.src_uri, BOOK)
-    for fault in [*twins.missing(page.file.src_uri, BOOK), *missing]:
+    context["way"], missing = reading_order.way(page.file.src_uri, BOOK)
+    for fault in [*languages.missing(page.file.src_uri, BOOK), *missing]:
         log.warning(fault)
 
 
@@ -147,24 +224,30 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     name, target = page.file.src_uri, Path(page.file.abs_dest_path)
     if not BOOK.language:
-        return setting.squeezed(output)
-    output = formulas.as_mathml(output, BOOK, name)
-    output = setting.drawings_back(output, BOOK, name)
-    exports.write_twins(BOOK, name, target, page.markdown or "")
-    labs.write_notebook(BOOK, name, target)
-    return setting.squeezed(output)
+        return markup.squeezed(output)
+    if not (built := kept(page)):
+        output = formulas.as_mathml(output, BOOK, name)
+        output = markup.squeezed(markup.drawings_back(output, BOOK, name))
+        links = {file.src_uri: found for file, found in (page.links_to_anchors or {}).items()}
+        anchors, characters = (
+            sorted(page.present_anchor_ids or ()),
+            "".join(sorted(BOOK.characters.get(name, ()))),
+        )
+        beside = exports.beside(BOOK, name, page.markdown or "")
+        built = BUILT[page.url] = Kept(output, dict(page.meta), beside, anchors, links, characters)
+    for file, text in built.files.items():
+        path = target.parent / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return built.html
 
 
 # --- Beside the pages ---------------------------------------------------------------------------------------
 
 
 def on_template_context(context: dict[str, Any], template_name: str, config: MkDocsConfig) -> None:
-    context["twins"] = twins.twins("index.html", context["base_url"], BOOK.url)
-    context["twins_of"] = lambda url: twins.twins(url, context["base_url"], BOOK.url)
-
-
-def on_post_template(output: str, template_name: str, config: MkDocsConfig) -> str:
-    return twins.shared_assets(output, BOOK.url) if template_name == "404.html" and BOOK.language else output
+    context["twins"] = languages.twins("index.html", context["base_url"], BOOK.url)
+    context["twins_of"] = lambda url: languages.twins(url, context["base_url"], BOOK.url)
 
 
 @event_priority(-50)  # when the search plugin has written its index
@@ -172,14 +255,36 @@ def on_post_template(output: str, template_name: str, config: MkDocsConfig) -> s
 def on_post_build(config: MkDocsConfig) -> None:
     site = Path(config.site_dir)
     if BOOK.language:
-        (site / formulas.FONT).write_bytes(formulas.font_subset(BOOK.characters))
-        search.finish_index(site)
+        pages = finish_pages(site)
+        characters = set().union(*(page.characters for page in pages.values()))
+        (site / formulas.FONT).write_bytes(formulas.font_subset(characters))
     else:
         search.mend_worker(site)
         pyodide.ship(site)
+        books.finish(BOOK.processes)
     exports.write_contents(site, BOOK, config.site_name, config.site_description or "")
-    on_build_error()
 
 
-def on_build_error(**_: Any) -> None:
-    cache.end_build()
+def finish_pages(site: Path) -> dict[str, Kept]:
+    """All pages of the book by their addresses, in its order, with their search entries; keeps the new ones."""
+    assert KEPT is not None
+    entries = search_entries(search.read_index(site)["docs"])
+    found = {}
+    for name in [*BOOK.contents, *sorted(KEPT.pages.keys() - set(BOOK.contents))]:
+        url = f"{reading_order.stem(name)}.html"
+        if url in BUILT:
+            BUILT[url].search = entries.get(url, [])
+            if not BOOK.faults:
+                KEPT.keep(name, BUILT[url])
+        found[url] = BUILT.get(url) or KEPT.pages[name]
+    search.write_index(site, [entry for page in found.values() for entry in page.search])
+    KEPT.prune()
+    return found
+
+
+# --- While serving ------------------------------------------------------------------------------------------
+
+
+def on_serve(server: LiveReloadServer, config: MkDocsConfig, builder: Callable[..., None]) -> None:
+    if not BOOK.language:
+        behind.attach(server, Path(config.config_file_path).parent)

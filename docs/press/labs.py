@@ -133,31 +133,24 @@ def run(lab: Lab, store: cache.Store | None = None) -> NotebookNode:
 
 
 def run_all(labs: Iterable[Lab], store: cache.Store | None = None) -> dict[str, str]:
-    """Runs each lab whose outputs are not in the cache, unless the other book does; says how some fail."""
+    """Runs each lab whose outputs are not in the cache; says how some fail."""
     store, known = store or cache.Store("labs"), dependencies.sources()
     jobs = {_entry(lab): lab for lab in labs}
     failures: dict[str, str] = {}
 
-    def kept(entry: str) -> bool:
-        if message := store.failure(entry):
-            failures[entry] = message
-        return entry in failures or store.get(entry) is not None
-
-    def make(entry: str) -> None:
+    for entry, lab in jobs.items():
+        if store.get(entry) is not None:
+            continue
         start = time.perf_counter()
         try:
-            outputs = [_tidied(cell.outputs) for cell in _execute(jobs[entry])]
+            outputs = [_tidied(cell.outputs) for cell in _execute(lab)]
         except LabError as error:
             failures[entry] = str(error)
-            if known.current():
-                store.put_failure(entry, str(error))
-            return
+            continue
         if known.current():  # and posenc has not been edited meanwhile
             store.put(entry, json.dumps(outputs, ensure_ascii=False, sort_keys=True))
-        log.info("Ran %s in %.1f seconds", jobs[entry].name, time.perf_counter() - start)
+        log.info("Ran %s in %.1f seconds", lab.name, time.perf_counter() - start)
         store.prune()
-
-    store.fill(jobs, kept, make)
     return failures
 
 
@@ -356,9 +349,6 @@ def page(book: Book, name: str, execute: bool) -> str:
         return re.sub(r"(?m)^(?=# )", lambda _: f"{shown}\n\n", text, count=1)
 
 
-def write_notebook(book: Book, name: str, target: Path) -> None:
-    """Offer a lab for download, not executed: what it gives, the reader's own machine shows."""
-    if is_lab(name):
-        target.parent.mkdir(parents=True, exist_ok=True)
-        notebook = read(book.source(name)).notebook
-        target.with_suffix(".ipynb").write_text(jupytext.writes(notebook, "ipynb"), encoding="utf-8")
+def notebook(book: Book, name: str) -> str:
+    """A lab as it is offered for download, not executed: what it gives, the reader's own machine shows."""
+    return str(jupytext.writes(read(book.source(name)).notebook, "ipynb"))

@@ -92,18 +92,6 @@ PATCHES = (
         r'class="md-search"',
     ),
     Patch(
-        "a removed page does not stay behind",
-        "press/languages.py",
-        "plugins/projects/plugin.py",
-        r"utils\.clean_directory = lambda _: _",
-    ),
-    Patch(
-        "a book's 404 page finds the theme, which the books share",
-        "press/languages.py",
-        "plugins/projects/plugin.py",
-        r"def url_filter_with_hoisting",
-    ),
-    Patch(
         "the PDF has the imprint of the book",
         "press/offline/pdf.py",
         "templates/partials/copyright.html",

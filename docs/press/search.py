@@ -21,15 +21,21 @@ from typing import Any
 from press import BookError
 from press.material import CUT
 
+INDEX = "search/search_index.json"
 
-def finish_index(site: Path) -> None:
-    """Take the tags from the sections of pages, and write the index as a script, too."""
-    file = site / "search" / "search_index.json"
-    index = json.loads(file.read_text(encoding="utf-8"))
-    index["docs"] = [tagged(entry) for entry in index["docs"]]
+
+def read_index(site: Path) -> dict[str, Any]:
+    """The search index that Material has written."""
+    found: dict[str, Any] = json.loads((site / INDEX).read_text(encoding="utf-8"))
+    return found
+
+
+def write_index(site: Path, entries: list[dict[str, Any]]) -> None:
+    """Write the index with these entries, the tags of pages taken from their sections; as a script, too."""
+    index = read_index(site) | {"docs": [tagged(entry) for entry in entries]}
     text = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
-    file.write_text(text, encoding="utf-8")
-    file.with_suffix(".js").write_text(f"var __index = {text}\n", encoding="utf-8")
+    (site / INDEX).write_text(text, encoding="utf-8")
+    (site / INDEX).with_suffix(".js").write_text(f"var __index = {text}\n", encoding="utf-8")
 
 
 def mend_worker(site: Path) -> None:

@@ -31,6 +31,11 @@ def snippets(page: Page) -> dict[str, Unit]:
     return {match[1]: unit for unit in page.blocks if (match := _HEAD.match(unit.code))}
 
 
+def chapters(markdown: str) -> list[str]:
+    """The chapters whose blocks a page collects."""
+    return _PLACE.findall(markdown)
+
+
 def filled(markdown: str, book: Path, *, links: bool = False) -> str:
     """A page with the blocks of the chapters that it names; with links to their files, or without."""
 
@@ -49,12 +54,13 @@ def filled(markdown: str, book: Path, *, links: bool = False) -> str:
     return _PLACE.sub(blocks, markdown)
 
 
-def write_files(markdown: str, book: Path, folder: Path) -> None:
-    """Write each block that a page collects as a file of its own in `folder`/take."""
-    for chapter in _PLACE.findall(markdown):
-        for name, unit in _of_chapter(chapter, book).items():
-            (folder / "take").mkdir(exist_ok=True)
-            (folder / "take" / f"{name}.py").write_text(unit.code, encoding="utf-8")
+def files(markdown: str, book: Path) -> dict[str, str]:
+    """Each block that a page collects as a file of its own: 'take/rope.py' and its code."""
+    return {
+        f"take/{name}.py": unit.code
+        for chapter in chapters(markdown)
+        for name, unit in _of_chapter(chapter, book).items()
+    }
 
 
 def _of_chapter(name: str, book: Path) -> dict[str, Unit]:

@@ -60,7 +60,7 @@ def faults_beside_pages() -> Iterator[str]:
 
 def faults_of_runs(books: Books, write: bool) -> Iterator[str]:
     """What blocks do otherwise than their pages say; with `write` outputs are written first."""
-    runs = update_outputs.ran(book.values() for book in books.values())
+    runs = update_outputs.ran(books.values())
     for book in books.values():
         for page in book.values():
             if write and (text := update_outputs.updated(page, runs)) != page.text:
@@ -93,10 +93,8 @@ def main(arguments: list[str], write: bool = False) -> int:
         parser.error(f"there is no chapter {name}")
     found: list[str] = []
     if wanted.run or write:
-        cache.begin_build()
         readme = {} if wanted.names else {"README.md": read(ROOT / "README.md")}
         found += faults_of_runs({**books, "": readme}, write)
-        cache.end_build()
     found += faults_of_books(_wanted(wanted.names))
     if not wanted.names:
         found += faults_beside_pages()

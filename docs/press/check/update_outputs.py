@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping
 
 from press import cache
 from press.pages import Page, Unit
@@ -13,12 +12,11 @@ from press.running import book_blocks, outputs
 DIRECTIVE = "<!--pytest-codeblocks:expected-output-->"
 
 
-def ran(books: Iterable[Iterable[Page]]) -> book_blocks.Runs:
-    """The outcomes of all blocks, from the cache or run, each book in an interpreter of its own."""
+def ran(books: Iterable[Mapping[str, Page]]) -> book_blocks.Runs:
+    """The outcomes of all blocks, from the cache or run."""
     runs = book_blocks.Runs()
-    units = [[[part.code for part in unit.parts] for page in book for unit in page.blocks] for book in books]
-    with ThreadPoolExecutor(len(units) or 1) as pool:
-        list(pool.map(runs.execute, units))
+    runs.failures.clear()
+    runs.execute(book_blocks.twins(*books))
     return runs
 
 

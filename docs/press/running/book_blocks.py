@@ -1,13 +1,14 @@
 """Runs the code of the pages while the book is built.
 
-All blocks of a book whose results are not in the cache run in one fresh interpreter (execute.py). Both books are
-built at once, by two processes: each block is run by one of them, the other takes its result from the cache.
-A result is kept under the block's code without its comments, so that translating a comment runs nothing, with
-the modules of posenc that the block can reach (dependencies.py) and the versions of the libraries.
+All blocks of both books whose results are not in the cache run before the books are built, in as many warm
+processes as there are cores (execute.py). A block and its twin in the other language, which mostly differ by a
+word in a drawing, share a process, and so what they train. A result is kept under the block's code without its
+comments, so that translating a comment runs nothing, with the modules of posenc that the block can reach
+(dependencies.py) and the versions of the libraries.
 
 A block that fails, prints something else than its page shows or draws without a caption stops the build: all
-such faults of a book are reported at once, each with page and line. Under `mkdocs serve` they are printed and
-shown at the top of their page, and the server goes on.
+such faults are reported at once, each with page and line. Under `mkdocs serve` they are printed and shown at the
+top of their page, and the server goes on.
 
 POSENC_EXECUTE=0 switches execution off: pages are built without drawings, and nothing is checked.
 """
@@ -18,9 +19,12 @@ import ast
 import contextlib
 import itertools
 import logging
+import os
 import re
+import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,6 +54,7 @@ class Runs:
     def __init__(self, package: Path = cache.PACKAGE, store: cache.Store | None = None) -> None:
         self.sources = dependencies.sources(package)
         self.store = store or cache.Store("blocks")
+        self.failures = cache.Store("failures", root=self.store.folder.parent)  # of this build
         programs = [Path(str(module.__file__)) for module in (execute, figures, numbers)]
         self.depends_on = cache.digest(files=programs)
         self.outcomes: dict[str, execute.Outcome] = {}  # by their own key
@@ -72,58 +77,138 @@ class Runs:
             written = [repr(cuts), ast.dump(tree)]
         return Keys(*(cache.key(self.depends_on, depends_on, *written) for depends_on in (own, wide)))
 
-    def execute(self, units: Iterable[Parts]) -> None:
-        """Takes the outcome of each unit from the store, or runs it in the one interpreter of this book."""
-        jobs = {(keys := self.key(parts)).own: (keys, parts) for parts in units}
-        interpreter, ran, start = execute.Interpreter(), 0, time.perf_counter()
+    def missing(self, units: Iterable[Parts]) -> list[Parts]:
+        """Those whose outcome is not in the cache, each once."""
+        found = {self.key(parts).own: parts for parts in units}
+        return [
+            parts for key, parts in found.items() if key not in self.outcomes and not self._is_kept(parts)
+        ]
 
-        def make(entry: str) -> None:
-            nonlocal ran
-            keys, parts = jobs[entry]
-            ran += 1
-            self.outcomes[entry] = outcome = interpreter.run(parts)
-            if not self.sources.current():  # posenc has been edited meanwhile
-                return
-            if outcome.error is not None:
-                self.store.put_failure(entry, outcome.to_json())
-            else:
-                known = self.sources.files_of("".join(parts))
-                self.store.put(
-                    keys.own if known.issuperset(outcome.reached) else keys.wide, outcome.to_json()
-                )
-
+    def execute(self, twins: Iterable[list[Parts]], workers: Workers | None = None) -> int:
+        """Runs all units that are not in the cache, those that share a process together; gives their number."""
+        jobs, seen, start = [], set[str](), time.perf_counter()
+        for units in twins:
+            job = [parts for parts in self.missing(units) if self.key(parts).own not in seen]
+            seen |= {self.key(parts).own for parts in job}
+            jobs += [job] * bool(job)
+        # what trains takes longest, and is begun first
+        jobs.sort(key=lambda job: "posenc.experiments" not in "".join(job[0]))
+        ours = None if workers else (workers := Workers(min(len(jobs), os.cpu_count() or 1)))
+        assert workers is not None
         try:
-            self.store.fill(jobs, lambda entry: self._is_kept(jobs[entry][0]), make)
+            workers.run(jobs, self._take)
         finally:
-            interpreter.close()
-        if ran:
+            if ours:
+                ours.close()
+        if seen:
             self.store.prune()
-            log.info("Ran %d block%s in %.1f seconds", ran, "s" * (ran > 1), time.perf_counter() - start)
+            log.info(
+                "Ran %d block%s in %.1f seconds",
+                len(seen),
+                "s" * (len(seen) > 1),
+                time.perf_counter() - start,
+            )
+        return len(seen)
+
+    def _take(self, job: list[Parts], outcomes: list[execute.Outcome]) -> None:
+        """Keeps what has come of a job, unless posenc has been edited meanwhile."""
+        current, reached = self.sources.current(), set[str]()
+        for parts, outcome in zip(job, outcomes, strict=True):
+            keys = self.key(parts)
+            self.outcomes[keys.own] = outcome
+            reached |= set(outcome.reached)  # what the first has called the second may only have looked up
+            if current and outcome.error is not None:
+                self.failures.put(keys.own, outcome.to_json())
+            elif current:
+                known = self.sources.files_of("".join(parts))
+                self.store.put(keys.own if known.issuperset(reached) else keys.wide, outcome.to_json())
 
     def outcome(self, parts: Parts) -> execute.Outcome:
         return self.outcomes[self.key(parts).own]
 
-    def _is_kept(self, keys: Keys) -> bool:
-        store = self.store
-        for text in (store.get(keys.own), store.get(keys.wide), store.failure(keys.own)):
+    def known(self, parts: Parts) -> bool:
+        """Whether the outcome of a unit is there."""
+        return self.key(parts).own in self.outcomes or self._is_kept(parts)
+
+    def _is_kept(self, parts: Parts) -> bool:
+        keys = self.key(parts)
+        for text in (self.store.get(keys.own), self.store.get(keys.wide), self.failures.get(keys.own)):
             if keys.own not in self.outcomes and text is not None:
                 with contextlib.suppress(TypeError, ValueError):  # not of our making: run it again
                     self.outcomes[keys.own] = execute.Outcome.from_json(text)
         return keys.own in self.outcomes
 
 
+class Workers:
+    """Warm processes that run jobs side by side, each as long as it is alive."""
+
+    def __init__(self, count: int) -> None:
+        self._interpreters = [execute.Interpreter() for _ in range(count)]
+        self._stopped = threading.Event()
+
+    def run(
+        self, jobs: list[list[Parts]], take: Callable[[list[Parts], list[execute.Outcome]], None]
+    ) -> None:
+        """Hands each job to the first process that is free, and its outcomes to `take`, one at a time."""
+        waiting, taking = iter(jobs), threading.Lock()
+
+        def work(interpreter: execute.Interpreter) -> None:
+            while not self._stopped.is_set():
+                with taking:
+                    job = next(waiting, None)
+                if job is None:
+                    return
+                outcomes = interpreter.run(job)
+                with taking:
+                    take(job, outcomes)
+
+        with ThreadPoolExecutor(len(self._interpreters) or 1) as pool:
+            list(pool.map(work, self._interpreters))
+
+    def fresh(self) -> None:
+        """From here on posenc is as it is on disk now."""
+        for interpreter in self._interpreters:
+            interpreter.fresh()
+
+    def close(self) -> None:
+        self._stopped.set()
+        for interpreter in self._interpreters:
+            interpreter.close()
+
+
 # --- A book -------------------------------------------------------------------------------------------------
 
 
-def prepare(sources: Mapping[str, pages.Page], runs: Runs | None = None) -> dict[str, Prepared]:
-    """Runs the blocks of all pages of a book, as far as it must, and says what is wrong with each page."""
+def twins(*books: Mapping[str, pages.Page]) -> list[list[Parts]]:
+    """The blocks of books, each with those that stand in its place in the other languages."""
+    found: dict[tuple[str, int], list[Parts]] = {}
+    for book in books:
+        for name, page in book.items():
+            for place, unit in enumerate(page.blocks):
+                found.setdefault((name, place), []).append([part.code for part in unit.parts])
+    return list(found.values())
+
+
+def prepare(
+    sources: Mapping[str, pages.Page], runs: Runs | None = None, wait: bool = True
+) -> dict[str, Prepared]:
+    """Runs the blocks of all pages, as far as it must, and says what is wrong with each page.
+
+    Without `wait` nothing is run: a block without an outcome is pending.
+    """
     runs = runs or Runs()
-    runs.execute([part.code for part in unit.parts] for page in sources.values() for unit in page.blocks)
+    if wait:
+        runs.execute(twins(sources))
     book = {}
     for name, page in sources.items():
         book[name] = prepared = Prepared(page, faults=[*page.faults, *uncollected.uncollected(page)])
         for unit in page.blocks:
-            outcome = runs.outcome([part.code for part in unit.parts])
+            parts = [part.code for part in unit.parts]
+            if not runs.known(parts):
+                prepared.pending += 1
+                continue
+            outcome = runs.outcome(parts)
+            prepared.results.append(cache.key(outcome.to_json()))
             prepared.faults += outputs.faults(unit, outcome)
             for part, drawn in zip(unit.parts, outcome.figures, strict=False):
                 if part.figure and drawn:
@@ -141,7 +226,11 @@ def report(book: Mapping[str, Prepared]) -> list[str]:
 
 
 def run_book(book: Book, names: Iterable[str]) -> None:
-    """Runs the blocks of a book; all its faults stop the build together."""
-    book.prepared = prepare({name: pages.read(book.source(name)) for name in names})
+    """Runs the blocks of these pages of a book; all their faults stop the build together.
+
+    While serving, blocks run behind: those that have not run yet are pending.
+    """
+    sources = {name: pages.read(book.source(name)) for name in names}
+    book.prepared = prepare(sources, wait=not book.serving)
     if faults := report(book.prepared):
         book.fault("\n".join([f"{len(faults)} fault{'s' * (len(faults) > 1)} in the pages", *faults]))

@@ -5,8 +5,8 @@
 
 A unit begins with a namespace of its own, matplotlib's defaults as in figures.py, freshly seeded generators
 and default settings, so that it gives the same whatever ran before; a warning is an error, and so is a unit
-that takes longer than TIMEOUT. As a program (`python -m press.running.execute`) it reads units from stdin, a
-line of JSON each, and answers each with a line: `Interpreter` is its other end.
+that takes longer than TIMEOUT. As a program (`python -m press.running.execute`) it reads lists of units from
+stdin, a line of JSON each, and answers each with a line: `Interpreter` is its other end.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import __future__
 import ast
 import contextlib
 import faulthandler
+import importlib
 import importlib.util
 import io
 import itertools
@@ -39,9 +40,14 @@ from press import BookError, cache, figures, numbers
 from press.cache import PACKAGE, ROOT
 
 BLOCK = "<block>"  # file name of a block in tracebacks
-TIMEOUT = 90.0  # seconds for one unit: the slowest of the book takes 6 on an idle core, 50 on a busy one
-GRACE = 10.0  # more for one that does not let itself be stopped: then its interpreter ends
+TIMEOUT = (
+    90.0  # seconds of a core for one unit: the slowest of the book takes 10, however busy the machine is
+)
+WALL = 900.0  # seconds by the clock, for one that sleeps
+GRACE = 10.0  # more for one that does not let itself be stopped: then its process ends
 STARTED = "started"  # the first line of the answers: what comes after it is the doing of a block
+FORKS = sys.platform == "linux"  # elsewhere libraries do not stand it
+OURS = ("posenc", "posenc.nn", "posenc.plot", "posenc.experiments")
 _FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
 
@@ -118,27 +124,29 @@ class TakesTooLong(BaseException):
 
 @contextlib.contextmanager
 def _limited() -> Iterator[None]:
-    """Stops what takes longer than TIMEOUT: by an exception, and where none gets through, with the process.
+    """Stops what takes longer than TIMEOUT or WALL: by an exception, or where none gets through, with the process.
 
     Only the main thread of a Unix process can be interrupted; elsewhere the process ends at once.
     """
     can = hasattr(signal, "setitimer") and threading.current_thread() is threading.main_thread()
+    faulthandler.dump_traceback_later(WALL + GRACE * can, exit=True)
+    timers = [(signal.SIGPROF, signal.ITIMER_PROF, TIMEOUT), (signal.SIGALRM, signal.ITIMER_REAL, WALL)]
+    before = []
 
-    def stop(*_: object) -> None:
-        raise TakesTooLong(f"it has not ended after {TIMEOUT:g} seconds")
+    def stop(number: int, _: object) -> None:
+        said = f"{TIMEOUT:g} seconds of computing" if number == signal.SIGPROF else f"{WALL:g} seconds"
+        raise TakesTooLong(f"it has not ended after {said}")
 
-    faulthandler.dump_traceback_later(TIMEOUT + GRACE * can, exit=True)
-    before = signal.signal(signal.SIGALRM, stop) if can else None
     try:
-        if can:
-            signal.setitimer(
-                signal.ITIMER_REAL, TIMEOUT, 1
-            )  # once more each second for `except BaseException`
+        for number, timer, seconds in timers * can:
+            before.append((number, signal.signal(number, stop)))
+            signal.setitimer(timer, seconds, 1)  # once more each second for `except BaseException`
         yield
     finally:
-        if can:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+        for _, timer, _ in timers * can:
+            signal.setitimer(timer, 0)
+        for number, handler in before:
+            signal.signal(number, handler)
         faulthandler.cancel_dump_traceback_later()
 
 
@@ -246,37 +254,49 @@ def _error(error: BaseException) -> dict[str, Any]:
     return {"type": type(error).__name__, "message": message, "line": line, "raised": raised}
 
 
-# --- In an interpreter of its own ---------------------------------------------------------------------------
+# --- In processes of their own -------------------------------------------------------------------------------
 
 
 class Interpreter:
-    """A fresh Python that runs units one by one; where one brings it down, the next gets a new one."""
+    """A warm Python that runs units one by one, each in a process forked from it (on Linux; elsewhere in itself).
+
+    It has imported what computes and draws. posenc is imported after `fresh`, as it is then. Where a unit brings
+    its process down, the next gets a new one.
+    """
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
         self._stderr: IO[str] | None = None
 
-    def run(self, parts: list[str]) -> Outcome:
-        """The outcome of a unit, also of one that ends the interpreter.
+    def run(self, units: list[list[str]]) -> list[Outcome]:
+        """The outcomes of units that share a process, also of one that ends it.
 
         Raises:
             BookError: if no interpreter can be started.
         """
+        answer = self._asked(units)
+        if answer is None:
+            said = self._end()
+            return [_ended(said) for _ in units]
+        return [Outcome(**each) for each in answer]
+
+    def fresh(self) -> None:
+        """From here on posenc is as it is on disk now."""
+        if self._process and FORKS:
+            self._asked("fresh")
+        elif self._process:
+            self.close()
+
+    def _asked(self, question: Any) -> Any:
+        """What the process answers; None where it is no more."""
         process = self._process or self._start()
         assert process.stdin is not None
         assert process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
-            process.stdin.write(json.dumps(parts) + "\n")
+            process.stdin.write(json.dumps(question) + "\n")
             process.stdin.flush()
-        if line := process.stdout.readline():
-            return Outcome.from_json(line)
-        said = self._end()
-        place = re.search(rf'"{BLOCK}", line (\d+)', said)
-        message = f"exit status {process.returncode}\n{said}".strip()
-        line_number = int(place[1]) if place else 0
-        return Outcome(
-            error={"type": "The block ends the interpreter", "message": message, "line": line_number}
-        )
+        line = process.stdout.readline()
+        return json.loads(line) if line else None
 
     def _start(self) -> subprocess.Popen[str]:
         self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
@@ -302,7 +322,7 @@ class Interpreter:
         assert stderr is not None
         process.communicate()
         stderr.seek(0)
-        said = stderr.read()
+        said = f"exit status {process.returncode}\n{stderr.read()}"
         stderr.close()
         self._process = self._stderr = None
         return said.strip()
@@ -312,8 +332,46 @@ class Interpreter:
             self._end()
 
 
+def _ended(said: str) -> Outcome:
+    """The outcome of a unit that has brought its process down."""
+    place = re.search(rf'"{BLOCK}", line (\d+)', said)
+    line = int(place[1]) if place else 0
+    return Outcome(error={"type": "The block ends the interpreter", "message": said, "line": line})
+
+
+def _forked(units: list[list[str]]) -> list[Outcome]:
+    """The outcomes of units, run one after the other in a process forked from this one."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8") as answer, tempfile.TemporaryFile("w+") as errors:
+        if not (child := os.fork()):
+            os.dup2(errors.fileno(), 1)
+            os.dup2(errors.fileno(), 2)
+            for parts in units:
+                print(run(parts).to_json(), file=answer, flush=True)
+            os._exit(0)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        answer.seek(0)
+        errors.seek(0)
+        done = [Outcome.from_json(line) for line in answer]
+        if len(done) < len(units):
+            done.append(_ended(f"exit status {status}\n{errors.read()}".strip()))
+    return done + _forked(units[len(done) :]) if len(done) < len(units) else done
+
+
+def _serve(jobs: IO[str], answers: IO[str]) -> bool:
+    """Answers each line of `jobs`, units, with a line, their outcomes; whether it is to go on with a fresh posenc."""
+    if FORKS:
+        for module in OURS:
+            importlib.import_module(module)
+    while line := jobs.readline():
+        if (units := json.loads(line)) == "fresh":
+            return True
+        outcomes = _forked(units) if FORKS else [run(parts) for parts in units]
+        print(json.dumps([asdict(outcome) for outcome in outcomes]), file=answers, flush=True)
+    return False
+
+
 def main() -> None:
-    """Answers each line of stdin, a unit's parts, with a line on stdout, its outcome.
+    """Answers each line of stdin with a line on stdout.
 
     Blocks see neither: what they write beside `print` goes to stderr, and there is nothing for them to read.
     """
@@ -323,8 +381,15 @@ def main() -> None:
     with isolated():
         print(STARTED, file=answers, flush=True)
     faulthandler.enable()
-    for line in jobs:
-        print(run(json.loads(line)).to_json(), file=answers, flush=True)
+    if not FORKS:
+        _serve(jobs, answers)
+        return
+    while True:
+        if not (child := os.fork()):
+            os._exit(7 * _serve(jobs, answers))
+        if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 7:
+            return
+        print(json.dumps("fresh"), file=answers, flush=True)
 
 
 if __name__ == "__main__":

@@ -182,7 +182,7 @@ _PAGE = (
     "__init__.py",
     "figures.py",
     "runtime/__init__.py",
-    "runtime/in_pages.py",
+    "runtime/in_page.py",
 )  # what the page has of press
 
 

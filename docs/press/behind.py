@@ -1,0 +1,7 @@
+"""Stub."""
+
+SERVING = False
+
+
+def first(root): ...
+def attach(server, root): ...

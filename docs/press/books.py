@@ -1,0 +1,103 @@
+"""Builds both books, each by MkDocs in a process of its own, and runs their blocks before.
+
+This file and hook.py are all that another builder needs anew. The processes are forked from one that has imported
+what MkDocs needs (on Linux), so that the next build need not wait for that.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import sys
+from dataclasses import dataclass
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+from press import BookError, cache, pages
+from press.languages import LANGUAGES
+from press.running import book_blocks
+
+SITES = cache.ROOT / "docs" / "sites"
+_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+# What a book needs of others. Of press only what never changes: each process imports the rest as it is then.
+_PRELOADED = [
+    "press.warm",
+    "mkdocs.commands.build",
+    "material.plugins.search.plugin",
+    "mkdocs_jupyter.plugin",
+]
+
+
+@dataclass(frozen=True)
+class Order:
+    """A book that is to be built."""
+
+    language: str
+    config: Path
+    site: Path
+    url: str
+    serving: bool
+    environment: dict[str, str]
+
+
+def sources(root: Path) -> list[dict[str, pages.Page]]:
+    """The pages of both books."""
+    return [
+        {path.name: pages.read(path) for path in sorted((root / "docs" / language).glob("*.md"))}
+        for language in LANGUAGES
+    ]
+
+
+def run_blocks(root: Path) -> None:
+    """Runs all blocks of both books that are not in the cache."""
+    runs = book_blocks.Runs()
+    runs.failures.clear()
+    runs.execute(book_blocks.twins(*sources(root)))
+
+
+def start(root: Path, site: Path, url: str, serving: bool) -> list[BaseProcess]:
+    """Begins to build both books below the folder `site`."""
+    context = multiprocessing.get_context(_METHOD)
+    if _METHOD == "forkserver":
+        context.set_forkserver_preload(_PRELOADED)
+    started = []
+    for language in LANGUAGES:
+        config = root / "docs" / "sites" / language / "mkdocs.yml"
+        address = f"{url.rstrip('/')}/{language}/" if url else ""
+        order = Order(language, config, site / language, address, serving, dict(os.environ))
+        process = context.Process(target=build, args=(order,), daemon=True)
+        process.start()
+        started.append(process)
+    return started
+
+
+def finish(started: list[BaseProcess]) -> None:
+    """Waits for the books; BookError if one of them could not be built, which it has said why."""
+    for process in started:
+        process.join()
+    if any(process.exitcode for process in started):
+        raise BookError("a book could not be built")
+
+
+def build(order: Order) -> None:
+    """Builds one book, in this process."""
+    from mkdocs.commands.build import build as mkdocs_build
+    from mkdocs.config import load_config
+    from mkdocs.exceptions import Abort, BuildError
+
+    os.environ.clear()
+    os.environ.update(order.environment)
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter(f"%(levelname)-7s -  [{order.language}] %(message)s"))
+    log = logging.getLogger("mkdocs")
+    log.handlers, log.propagate = [handler], False
+    log.setLevel(logging.INFO)
+    try:
+        config = load_config(str(order.config), site_dir=str(order.site), site_url=order.url)
+        config.strict = config.strict and not order.serving  # while serving a warning is a line
+        config.plugins.on_startup(command="serve" if order.serving else "build", dirty=False)
+        mkdocs_build(config)
+    except (BuildError, Abort) as error:
+        log.error(str(error))
+        sys.exit(1)
