@@ -15,7 +15,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.plugins import event_priority
-from mkdocs.structure.files import Files
+from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import AnchorLink
@@ -76,12 +76,13 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     for file in [] if BOOK.language and pyodide.there() else list(files.media_files()):
         if file.src_uri.startswith("runtime/"):  # what runs blocks in the page
             files.remove(file)
+    for lab in sorted(BOOK.folder.parent.glob("labs/*.py")) if BOOK.language else ():
+        files.append(File.generated(config, f"labs/{lab.stem}.md", abs_src_path=str(lab)))
     names = [file.src_uri for file in files.documentation_pages()]
     BOOK.check_heads(names)
     chinese.learn_words(BOOK, names)
     if BOOK.executes:
-        book_blocks.run_book(BOOK, [name for name in names if name.endswith(".md")])
-        labs.run_all(labs.read(BOOK.source(name)) for name in names if labs.is_lab(name))
+        book_blocks.run_book(BOOK, names)
 
 
 def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> None:
@@ -91,26 +92,16 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> None:
 # --- Once a page --------------------------------------------------------------------------------------------
 
 
-def on_pre_page(page: Page, config: MkDocsConfig, files: Files) -> Page:
-    if labs.is_lab(page.file.src_uri):
-        vars(page).pop("render", None)  # MkDocs renders what `on_page_read_source` gives, not MkDocs-Jupyter
-    return page
-
-
-@said_by_mkdocs
-def on_page_read_source(page: Page, config: MkDocsConfig) -> str | None:
-    if not labs.is_lab(page.file.src_uri):
-        return BOOK.without_broken_head(page.file.src_uri)
-    executes = bool(config.plugins["mkdocs-jupyter"].config["execute"])
-    return labs.page(BOOK, page.file.src_uri, executes and BOOK.executes)
+def on_page_read_source(page: Page, config: MkDocsConfig) -> str:
+    return BOOK.without_broken_head(page.file.src_uri)
 
 
 @event_priority(100)  # lines and fences are still those of the file
 @said_by_mkdocs
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    if labs.is_lab(page.file.src_uri):
-        return markdown
-    return setting.marked(take.filled(markdown, BOOK.folder, links=True))
+    name = page.file.src_uri
+    markdown = setting.marked(take.filled(markdown, BOOK.folder, links=True), BOOK.printed(name))
+    return labs.with_downloads(markdown, name, BOOK.language) if labs.is_lab(name) else markdown
 
 
 @said_by_mkdocs
@@ -150,8 +141,7 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
         return setting.squeezed(output)
     output = formulas.as_mathml(output, BOOK, name)
     output = setting.drawings_back(output, BOOK, name)
-    exports.write_twins(BOOK, name, target, page.markdown or "")
-    labs.write_notebook(BOOK, name, target)
+    exports.write_twins(BOOK, name, target)
     return setting.squeezed(output)
 
 

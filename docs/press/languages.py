@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from press import BookError
+from press import BookError, labs
 
 if TYPE_CHECKING:
     from press.book import Book
@@ -34,7 +34,7 @@ def missing(name: str, book: Book) -> list[str]:
     return [
         f"Page '{book.language}/{name}' has no twin '{language}/{name}'"
         for language in LANGUAGES
-        if language != book.language and not (book.folder.parent / language / name).is_file()
+        if language != book.language and not labs.source(book.folder.parent / language / name).is_file()
     ]
 
 

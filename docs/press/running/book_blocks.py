@@ -124,7 +124,8 @@ def prepare(sources: Mapping[str, pages.Page], runs: Runs | None = None) -> dict
         book[name] = prepared = Prepared(page, faults=[*page.faults, *uncollected.uncollected(page)])
         for unit in page.blocks:
             outcome = runs.outcome([part.code for part in unit.parts])
-            prepared.faults += outputs.faults(unit, outcome)
+            prepared.faults += outputs.faults(unit, outcome, page.is_lab)
+            prepared.printed += outcome.outputs if page.is_lab else []
             for part, drawn in zip(unit.parts, outcome.figures, strict=False):
                 if part.figure and drawn:
                     prepared.drawings.append((part.figure, drawn[0]))
@@ -142,6 +143,6 @@ def report(book: Mapping[str, Prepared]) -> list[str]:
 
 def run_book(book: Book, names: Iterable[str]) -> None:
     """Runs the blocks of a book; all its faults stop the build together."""
-    book.prepared = prepare({name: pages.read(book.source(name)) for name in names})
+    book.prepared = prepare({name: pages.read(book.folder / name) for name in names})
     if faults := report(book.prepared):
         book.fault("\n".join([f"{len(faults)} fault{'s' * (len(faults) > 1)} in the pages", *faults]))
