@@ -11,7 +11,7 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from press import BookError, cache, pages
+from press import BookError, cache, labs, pages
 from press.pages import Fault, Figure, Page
 
 
@@ -24,6 +24,7 @@ class Prepared:
     faults: list[Fault] = field(default_factory=list)
     results: list[str] = field(default_factory=list)  # what its blocks did, a digest each
     pending: int = 0  # blocks that have not run yet, while serving
+    printed: list[str] = field(default_factory=list)  # what the cells of a lab print
 
 
 @dataclass
@@ -50,25 +51,33 @@ class Book:
         return os.environ.get("POSENC_EXECUTE") != "0"
 
     def source(self, name: str) -> Path:
-        return self.folder / name
+        """The file that a page is made from."""
+        return labs.source(self.folder / name)
+
+    def text(self, name: str) -> str:
+        return labs.text(self.folder / name)
+
+    def printed(self, name: str) -> list[str]:
+        """What the cells of a lab print; the text of a chapter holds that itself."""
+        return self.prepared[name].printed if name in self.prepared else []
 
     def meta(self, name: str) -> Mapping[str, Any]:
         """The front matter of a page."""
         if name not in self._metas:
-            self._metas[name] = pages.front_matter(self.source(name).read_text(encoding="utf-8"))[0]
+            self._metas[name] = pages.front_matter(self.text(name))[0]
         return self._metas[name]
 
     def check_heads(self, names: Iterable[str]) -> None:
         """Name every page whose front matter cannot be read."""
         for name in names:
-            for fault in pages.front_matter(self.source(name).read_text(encoding="utf-8"))[2]:
+            for fault in pages.front_matter(self.text(name))[2]:
                 self.fault(f"{cache.shown(self.source(name))}:{fault.line}: {fault.message}")
 
-    def without_broken_head(self, name: str) -> str | None:
-        """While serving, a page whose front matter cannot be read, without it; None for any other."""
-        text = self.source(name).read_text(encoding="utf-8")
+    def without_broken_head(self, name: str) -> str:
+        """A page, while serving without its front matter where that cannot be read."""
+        text = self.text(name)
         _, head, faults = pages.front_matter(text)
-        return text[len(head) :] if faults else None
+        return text[len(head) :] if faults else text
 
     def fault(self, message: str) -> str:
         """Stop the build; while serving say it in the terminal and on the page, and go on."""

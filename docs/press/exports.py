@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from html import unescape
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from press import BookError, labs, snippets
-from press.labs import is_lab
 from press.pages import Page, front_matter, parse, read
 from press.reading_order import is_chapter, stem
 
@@ -36,10 +34,6 @@ WORDS = {
         "needs": "需要 posenc 包：在项目目录里运行 pip install '.[torch,plot]'",
     },
 }
-
-_FIGURE = re.compile(r'<figure class="plot">.*?</figure>', re.DOTALL)
-_DOWNLOADS = re.compile(r'<p class="downloads">.*?</p>\n*', re.DOTALL)
-_LAB_LINK = re.compile(r"(\]\([\w./-]+)\.py(?=[)#])")
 
 
 def script(page: Page, language: str) -> str:
@@ -68,8 +62,11 @@ def script(page: Page, language: str) -> str:
     return text
 
 
-def markdown(page: Page, language: str) -> str:
-    """A chapter as others read Markdown: no comments for the build, figures as captions and descriptions."""
+def markdown(page: Page, language: str, printed: Sequence[str] = ()) -> str:
+    """A page as others read Markdown: no comments for the build, figures as captions and descriptions.
+
+    `printed` is what the cells of a lab print.
+    """
     lines = page.text.split("\n")
     for number in page.directives:
         lines[number - 1] = ""
@@ -80,27 +77,13 @@ def markdown(page: Page, language: str) -> str:
     for figure in page.figures:
         text = f"*{WORDS[language]['figure']}{figure.caption}*"
         lines[figure.line - 1] = f"{figure.indent}{text} {figure.description}".rstrip()
+    labs.with_outputs(lines, page.parts, printed, "text")
     return _plain("\n".join(lines), page.meta)
-
-
-def lab_markdown(text: str, meta: Mapping[str, Any], language: str) -> str:
-    """A lab, already set as Markdown, with its outputs."""
-
-    def captioned(match: re.Match[str]) -> str:
-        found = [
-            re.search(rf"<{tag}\b[^>]*>(.*?)</{tag}>", match[0], re.DOTALL) for tag in ("figcaption", "desc")
-        ]
-        caption, description = (unescape(part[1]) if part else "" for part in found)
-        return f"*{WORDS[language]['figure']}{caption}* {description}".rstrip()
-
-    text = _DOWNLOADS.sub("", _FIGURE.sub(captioned, text))
-    text = re.sub(r"\{ \.(python|text)[ .\w=\"-]*\}", r"\1", text)
-    return _plain(text, meta)
 
 
 def _plain(text: str, meta: Mapping[str, Any]) -> str:
     body = text[len(front_matter(text)[1]) :]
-    body = re.sub(r"\n{3,}", "\n\n", _LAB_LINK.sub(r"\1.md", body)).strip()
+    body = re.sub(r"\n{3,}", "\n\n", body).strip()
     # quoted as in JSON, which is YAML as well: a colon or a quotation mark would end them
     title, description = (
         json.dumps(str(meta.get(key, "")), ensure_ascii=False) for key in ("title", "description")
@@ -111,18 +94,16 @@ def _plain(text: str, meta: Mapping[str, Any]) -> str:
 # --- What is written ----------------------------------------------------------------------------------------
 
 
-def beside(book: Book, name: str, lab: str) -> dict[str, str]:
-    """The files that go with a page, by their names in its folder; `lab` is a lab as Markdown."""
+def beside(book: Book, name: str) -> dict[str, str]:
+    """The files that go with a page, by their names in its folder."""
     file = PurePosixPath(name).stem
-    if is_lab(name):
-        return {
-            f"{file}.md": lab_markdown(lab, book.meta(name), book.language),
-            f"{file}.ipynb": labs.notebook(book, name),
-        }
-    page = read(book.source(name))
-    twin = markdown(parse(snippets.filled(page.text, book.folder), page.path), book.language)
-    files = {f"{file}.md": twin, **snippets.files(page.text, book.folder)}
-    if is_chapter(name, book) and (code := script(page, book.language)):
+    page = read(book.folder / name)
+    text = parse(snippets.filled(page.text, book.folder), page.path)
+    files = {f"{file}.md": markdown(text, book.language, book.printed(name))}
+    files |= snippets.files(page.text, book.folder)
+    if labs.is_lab(name):
+        files |= labs.downloads(book.folder / name)
+    elif is_chapter(name, book) and (code := script(page, book.language)):
         files[f"{file}.py"] = code
     return files
 

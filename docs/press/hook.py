@@ -21,7 +21,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import event_priority
-from mkdocs.structure.files import Files
+from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import AnchorLink, TableOfContents
@@ -111,6 +111,8 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
         root, site = Path(config.config_file_path).parent, Path(config.site_dir)
         BOOK.processes = books.start(root, site, BOOK.url, BOOK.serving)
         return
+    for lab in sorted(BOOK.folder.parent.glob("labs/*.py")):
+        files.append(File.generated(config, f"labs/{lab.stem}.md", abs_src_path=str(lab)))
     names = [file.src_uri for file in files.documentation_pages()]
     BOOK.check_heads(names)
     global KEPT
@@ -118,9 +120,8 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     KEPT = KeptPages(BOOK, names, [root / "mkdocs.yml", Path(config.config_file_path)])
     missing = KEPT.find(names)
     if BOOK.executes:
-        book_blocks.run_book(BOOK, [name for name in missing if name.endswith(".md")])
+        book_blocks.run_book(BOOK, missing)
         missing = KEPT.find_by_results(missing)
-        labs.run_all(labs.read(BOOK.source(name)) for name in missing if labs.is_lab(name))
     if missing:
         chinese.learn_words(BOOK, names)
 
@@ -153,8 +154,6 @@ def on_env(env: Environment, config: MkDocsConfig, files: Files) -> None:
 
 
 def on_pre_page(page: Page, config: MkDocsConfig, files: Files) -> Page:
-    if labs.is_lab(page.file.src_uri):
-        vars(page).pop("render", None)  # MkDocs renders what `on_page_read_source` gives, not MkDocs-Jupyter
     if found := kept(page):
 
         def render(config: MkDocsConfig, files: Files) -> None:
@@ -167,23 +166,21 @@ def on_pre_page(page: Page, config: MkDocsConfig, files: Files) -> Page:
     return page
 
 
-@said_by_mkdocs
 def on_page_read_source(page: Page, config: MkDocsConfig) -> str | None:
     if found := kept(page):
         meta = found.meta | {"template": "kept.html", "search": {"exclude": True}}
         return f"---\n{json.dumps(meta)}\n---\n"
-    if not labs.is_lab(page.file.src_uri):
-        return BOOK.without_broken_head(page.file.src_uri)
-    executes = bool(config.plugins["mkdocs-jupyter"].config["execute"])
-    return labs.page(BOOK, page.file.src_uri, executes and BOOK.executes)
+    return BOOK.without_broken_head(page.file.src_uri) if BOOK.language else None
 
 
 @event_priority(100)  # lines and fences are still those of the file
 @said_by_mkdocs
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    if kept(page) or labs.is_lab(page.file.src_uri):
+    if kept(page) or not BOOK.language:
         return markdown
-    return markup.marked(snippets.filled(markdown, BOOK.folder, links=True))
+    name = page.file.src_uri
+    markdown = markup.marked(snippets.filled(markdown, BOOK.folder, links=True), BOOK.printed(name))
+    return labs.with_downloads(markdown, name, BOOK.language) if labs.is_lab(name) else markdown
 
 
 @said_by_mkdocs
@@ -229,11 +226,8 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
         output = formulas.as_mathml(output, BOOK, name)
         output = markup.squeezed(markup.drawings_back(output, BOOK, name))
         links = {file.src_uri: found for file, found in (page.links_to_anchors or {}).items()}
-        anchors, characters = (
-            sorted(page.present_anchor_ids or ()),
-            "".join(sorted(BOOK.characters.get(name, ()))),
-        )
-        beside = exports.beside(BOOK, name, page.markdown or "")
+        characters = "".join(sorted(BOOK.characters.get(name, ())))
+        anchors, beside = sorted(page.present_anchor_ids or ()), exports.beside(BOOK, name)
         built = BUILT[page.url] = Kept(output, dict(page.meta), beside, anchors, links, characters)
     for file, text in built.files.items():
         path = target.parent / file

@@ -5,6 +5,8 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
+from press import labs
+
 if TYPE_CHECKING:
     from press.book import Book
 
@@ -16,7 +18,7 @@ def missing(name: str, book: Book) -> list[str]:
     return [
         f"Page '{book.language}/{name}' has no twin '{language}/{name}'"
         for language in LANGUAGES
-        if language != book.language and not (book.folder.parent / language / name).is_file()
+        if language != book.language and not labs.source(book.folder.parent / language / name).is_file()
     ]
 
 

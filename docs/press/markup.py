@@ -6,10 +6,11 @@ Drawings are set aside while the search index is fed, which has no use for their
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from press import BookError, cache, figures, live, pages
+from press import BookError, cache, figures, labs, live, pages
 from press.runtime import pyodide
 
 if TYPE_CHECKING:
@@ -26,8 +27,11 @@ _PLAIN = re.compile(r'<span class="[nopw]">([^<]*)</span>')
 _VERBATIM = re.compile(r"(<pre\b.*?</pre>|<script\b.*?</script>|<svg\b.*?</svg>)", re.DOTALL)
 
 
-def marked(markdown: str) -> str:
-    """The page without the comments that are not for the reader, outputs marked, a place for each drawing."""
+def marked(markdown: str, printed: Sequence[str] = ()) -> str:
+    """The page without the comments that are not for the reader, outputs marked, a place for each drawing.
+
+    `printed` is what the cells of a lab print.
+    """
     parsed = pages.parse(markdown)
     lines = markdown.split("\n")
     said = pyodide.attributes(parsed.blocks)
@@ -46,6 +50,7 @@ def marked(markdown: str) -> str:
             if extra := continued + said.get(fence.line, ""):
                 indent = lines[fence.line - 1][: fence.indent]
                 lines[fence.line - 1] = f"{indent}{'`' * fence.ticks} {{ .{fence.info}{extra} }}"
+    labs.with_outputs(lines, parsed.parts, printed, "{ .text .output .no-copy }")
     # from the end, so that the numbers of the lines above stay
     for index, figure in reversed(list(enumerate(parsed.figures))):
         lines[figure.line - 1 : figure.line] = ["", figure.indent + _TOKEN.format(index), ""]

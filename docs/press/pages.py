@@ -2,7 +2,6 @@
 
     page = read(Path("docs/en/order.md"))
     page.meta["title"], page.headings, page.formulas, page.links, page.units, page.faults
-    front_matter(text)              # of a lab, too, where it stands in comments
     contents(Path("docs/sites/en/mkdocs.yml"))       # the pages of a book in the order in which they are read
 
 A unit is what pytest-codeblocks calls a block: a fence together with the fences that continue it. The rules
@@ -25,6 +24,8 @@ from typing import Any
 
 import yaml
 
+from press import labs
+
 MAX_LINES = 10_000  # pytest-codeblocks gives up on longer files
 
 # ideographs, and the punctuation that goes with them
@@ -36,7 +37,7 @@ COMMENT = re.compile(r"<!--\s*(figure|description|table):\s*(.*?)\s*-->$")
 _COMMENT_START = re.compile(r"<!--\s*(figure|description|table|live|holds)\b")
 HOLDS = re.compile(r"<!-- holds: (\S.*) -->")
 LIVE = re.compile(r"<!-- live: ([a-z0-9-]+)((?: [a-z][a-zA-Z]*=[\w.,-]+)*) -->")
-_FRONT_MATTER = re.compile(r"(?:# )?---[ \t]*\n(.*?\n)?(?:# )?(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
 _HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*(?:\{([^{}]*)\})?\s*#*\s*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)\s*$")
 INLINE_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
@@ -183,6 +184,14 @@ class Page:
     prose: str = ""  # the text with front matter, fences, comments and inline code blanked out, line for line
 
     @property
+    def is_lab(self) -> bool:
+        return self.path.suffix == ".py"
+
+    @property
+    def parts(self) -> list[Part]:
+        return [part for unit in self.blocks for part in unit.parts]
+
+    @property
     def blocks(self) -> list[Unit]:
         """The units that are run as Python."""
         return [unit for unit in self.units if unit.info == "python"]
@@ -211,8 +220,8 @@ class Page:
 
 
 def read(path: Path) -> Page:
-    """The page in the file `path`."""
-    return parse(path.read_text(encoding="utf-8"), path)
+    """The page in the file `path`; docs/en/labs/masks.md is a lab in English (labs.py)."""
+    return parse(labs.text(path), labs.source(path))
 
 
 def parse(text: str, path: Path = Path("page.md")) -> Page:
@@ -229,13 +238,12 @@ def parse(text: str, path: Path = Path("page.md")) -> Page:
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], str, list[Fault]]:
-    """What stands at the head of a page, or of a lab in comments: its entries, its text, what is wrong."""
+    """What stands at the head of a page: its entries, its text, what is wrong."""
     match = _FRONT_MATTER.match(text)
     if match is None:
         return {}, "", []
-    source = re.sub(r"(?m)^# ?", "", match[1] or "") if text.startswith("#") else match[1] or ""
     try:
-        meta = yaml.safe_load(source)
+        meta = yaml.safe_load(match[1] or "")
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         message = f"the front matter is no YAML: {getattr(error, 'problem', None) or error}"
@@ -252,7 +260,7 @@ def front_matter_text(text: str) -> str:
 
 
 def contents(config: Path) -> list[str]:
-    """The pages of a book in the order in which they are read: 'order.md', 'labs/masks.py'."""
+    """The pages of a book in the order in which they are read: 'order.md', 'labs/masks.md'."""
     return list(files(yaml.safe_load(config.read_text(encoding="utf-8"))["nav"]))
 
 

@@ -22,7 +22,7 @@ PACE = {"en": 220, "zh": 400}  # words, or characters, a minute
 
 
 def stem(name: str) -> str:
-    """'order' for order.md, 'labs/waveforms' for labs/waveforms.py."""
+    """'order' for order.md, 'labs/waveforms' for labs/waveforms.md."""
     return name.rpartition(".")[0]
 
 

@@ -1,238 +1,175 @@
-"""Labs: executed once for both languages, faults named by file and line, set like a chapter."""
+"""Labs: one file, in each book a page in its language; run as chapters are, and taken along."""
 
-import sys
-import threading
-import time
+import json
 from pathlib import Path
 
+import nbformat
 import pytest
-from bs4 import BeautifulSoup
-from nbformat import NotebookNode, v4
-from press import cache, labs, pages
+from press import cache, exports, labs, markup, pages
 from press.check import pages as checks
-from press.running import dependencies
+from press.running import book_blocks as blocks
 
-BOOK = Path(__file__).parents[2] / "docs"
-ALL = sorted(path.name for path in (BOOK / "en" / "labs").glob("*.py"))
-
-DRAWING = """\
+SMALL = """\
 # ---
-# title: Small
-# description: A small lab.
+# title-en: Small
+# title-zh: 小实验
+# description-en: It draws.
+# description-zh: 画一条线。
+# needs: [order]
 # ---
 
-# %% [markdown]
+# %% [markdown] lang="en"
 # # Small {#small}
 #
 # It draws.
 
+# %% [markdown] lang="zh"
+# # 小实验 {#small}
+#
+# 画一条线。
+
 # %%
 import matplotlib.pyplot as plt
-import sys
 
-print(sys.executable)
-plt.plot([0, 1], label="α")
-plt.xlabel("t");
+print("```")
 
-# %% [markdown]
+# %%
+plt.plot([0, 1], label="α");
+
+# %% [markdown] lang="en"
 # Figure: A line from 0 to 1.
 # Description: It rises evenly.
+# <!-- holds: rises(solid) -->
 #
 # What follows.
 
+# %% [markdown] lang="zh"
+# 图：从 0 到 1 的一条线。
+# 说明：它缓缓上升。
+# <!-- holds: rises(solid) -->
+#
+# 后文。
+
 # %%
-"a value"
+print("the end")
 """
 
 
-def lab(tmp_path: Path, text: str) -> labs.Lab:
-    path = tmp_path / "small.py"
-    path.write_text(text, encoding="utf-8")
-    return labs.read(path)
-
-
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> cache.Store:
-    monkeypatch.delenv(cache.BUILD, raising=False)
-    return cache.Store("labs", root=tmp_path / "cache")
+def small(tmp_path: Path) -> dict[str, Path]:
+    """The page of a lab in each language."""
+    (tmp_path / "docs" / "labs").mkdir(parents=True)
+    (tmp_path / "docs" / "labs" / "small.py").write_text(SMALL, encoding="utf-8")
+    return {language: tmp_path / "docs" / language / "labs" / "small.md" for language in ("en", "zh")}
 
 
-@pytest.fixture
-def kernel(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """No kernel, but a list of the code that one would have been started for."""
-    started: list[str] = []
-
-    def execute(lab: labs.Lab) -> list[NotebookNode]:
-        started.append("\n".join(cell.source for cell in lab.code))
-        time.sleep(0.2)
-        cells = [v4.new_code_cell(cell.source) for cell in lab.code]
-        for cell in cells:
-            cell.outputs = [v4.new_output("stream", name="stdout", text=f"ran {cell.source}\n")]
-        return cells
-
-    monkeypatch.setattr(labs, "_execute", execute)
-    return started
+def runs(tmp_path: Path) -> blocks.Runs:
+    return blocks.Runs(store=cache.Store("blocks", root=tmp_path / "cache"))
 
 
-# --- Running ------------------------------------------------------------------------------------------------
+def test_a_lab_is_a_page_in_each_language_line_for_line(small: dict[str, Path]) -> None:
+    english, chinese = (pages.read(path) for path in small.values())
+    assert english.meta == {"title": "Small", "description": "It draws.", "needs": ["order"]}
+    assert chinese.meta == {"title": "小实验", "description": "画一条线。", "needs": ["order"]}
+    assert not pages.CHINESE.search(english.text)
+    assert "Small" not in chinese.text
+    lines = SMALL.split("\n")
+    for lab in (english, chinese):
+        assert lab.path.name == "small.py"
+        assert [*lab.faults, *checks.census(lab)] == []
+        (unit,) = lab.blocks
+        assert len(unit.parts) == 2  # two cells with no text between them are one block
+        assert all(lines[part.fence.end - 2] == part.code.split("\n")[-2] for part in unit.parts)
+        assert [heading.line for heading in lab.headings] == [
+            lines.index(f"# # {lab.headings[0].text} {{#small}}") + 1
+        ]
+    assert checks.faults_of_pair(english, chinese) == []
 
 
-def test_a_lab_is_run_by_this_interpreter_and_becomes_a_page(tmp_path: Path, store: cache.Store) -> None:
-    small = lab(tmp_path, DRAWING)
-    page = labs.to_markdown(small, labs.run(small, store), "en")
-    assert page.startswith("---\ntitle: Small\ndescription: A small lab.\n---\n")
-    assert "# Small {#small}" in page
-    assert f"``` {{ .text .output .no-copy }}\n{sys.executable}\n```" in page
-    assert "'a value'" in page
-    assert "Figure:" not in page
-    figure = BeautifulSoup(page[page.index("<figure") :], "html.parser").figure
-    assert figure
-    assert figure.figcaption
-    assert figure.svg
-    assert figure.figcaption.text == "A line from 0 to 1."
-    assert "It rises evenly." in figure.svg.text
-    assert "#ffffff" not in str(figure)  # it turns with the dark mode
-    assert "What follows." in page
-    # the same drawing every time: nothing of the run, of the machine or of the day
-    again = labs.to_markdown(small, labs.run(small, cache.Store("labs", root=tmp_path / "other")), "en")
-    assert again == page
-
-
-@pytest.mark.parametrize(
-    ("code", "says"),
-    [
-        ("def f():\n    return 1 / 0\n\nf()", ":9: ZeroDivisionError: division by zero\n    return 1 / 0"),
-        ("import os\nos._exit(1)", ":8: DeadKernelError: Kernel died"),
-        ("x = 1\nx = = 2", "9: SyntaxError: invalid syntax\n    x = = 2"),
-    ],
-)
-def test_a_failing_cell_is_named(tmp_path: Path, store: cache.Store, code: str, says: str) -> None:
-    wrong = lab(tmp_path, f"# %% [markdown]\n# # T {{#t}}\n\n# %%\nx = 1\n\n# %%\n{code}\n")
-    with pytest.raises(labs.LabError) as error:
-        labs.run(wrong, store)
-    assert "small.py" in str(error.value)
-    assert says in str(error.value)
-    assert not list(store.folder.glob("*.json"))  # a failure is not kept
-
-
-def test_only_what_has_changed_is_run(
-    tmp_path: Path, store: cache.Store, kernel: list[str], monkeypatch: pytest.MonkeyPatch
+def test_it_runs_once_for_both_languages_and_is_set_like_a_chapter(
+    small: dict[str, Path], tmp_path: Path
 ) -> None:
-    first = labs.run(lab(tmp_path, "# %% [markdown]\n# one\n\n# %%\nprint(1)\n"), store)
-    second = labs.run(lab(tmp_path, "# %% [markdown]\n# two\n\n# %%\nprint(1)\n"), store)
-    assert kernel == ["print(1)"]
-    assert first.cells[1] == second.cells[1]
-    assert second.cells[1].outputs[0].text == "ran print(1)\n"
-    small = lab(tmp_path, "# %%\nprint(2)\n")
-    labs.run(small, store)
-    assert kernel[1:] == ["print(2)"]
-    for state in ("changed", "changed"):  # posenc, or a library
-        monkeypatch.setattr(cache, "digest", lambda *more, files=(), state=state: state)
-        labs.run(small, store)
-    assert kernel[2:] == ["print(2)"]
+    known = runs(tmp_path)
+    books = [blocks.prepare({"labs/small.md": pages.read(path)}, known) for path in small.values()]
+    assert [blocks.report(book) for book in books] == [[], []]
+    assert len(known.outcomes) == 1
+    for path, book in zip(small.values(), books, strict=True):
+        printed = book["labs/small.md"].printed
+        assert printed == ["```\n", "the end\n"]
+        shown = markup.marked(labs.text(path), printed)
+        assert "```` { .text .output .no-copy }\n```\n````" in shown
+        assert "``` { .text .output .no-copy }\nthe end\n```" in shown
+        ((figure, drawing),) = book["labs/small.md"].drawings
+        assert "<svg" in drawing["svg"]
+        twin = exports.markdown(pages.read(path), path.parents[1].name, printed)
+        assert figure.caption in twin
+        assert "<!--" not in twin
+        assert twin.endswith("``` text\nthe end\n```\n")
 
 
-def test_what_ran_while_posenc_was_edited_is_run_again(
-    tmp_path: Path, store: cache.Store, kernel: list[str], monkeypatch: pytest.MonkeyPatch
+FAULTS = [  # what is written for what; the line where it is found, and what is said of it
+    ('print("the end")', "1 / 0", "1 / 0", "ZeroDivisionError: division by zero\n    1 / 0"),
+    ('print("the end")', "x = = 1", "x = = 1", "SyntaxError: invalid syntax"),
+    ("plt.plot([0, 1]", "plt.plot([1, 0]", "# Figure: A", "rises(solid) does not hold"),
+    (
+        "# Figure: A",
+        "# A",
+        "import matplotlib",
+        "the block draws, but no <!-- figure: caption --> follows it",
+    ),
+    ("# Figure: A line from 0 to 1.", "# Figure: ", "# Figure: ", "a figure has a caption"),
+    (
+        "plt.plot([0, 1]",
+        "dict(y=[0, 1]",
+        "# Figure: A",
+        "a figure comment, but the block leaves no figure open",
+    ),
+    (
+        "# What follows.",
+        "# Text.\n#\n# Figure: B",
+        "# Figure: B",
+        "a figure comment directly follows its block",
+    ),
+]
+
+
+def test_a_fault_is_named_by_the_line_of_the_lab(small: dict[str, Path], tmp_path: Path) -> None:
+    lines, book = [], {}
+    for number, (old, new, at, _) in enumerate(FAULTS):
+        assert old in SMALL
+        text = SMALL.replace(old, new)
+        lines.append([line.startswith(at) for line in text.split("\n")].index(True) + 1)
+        path = small["en"].with_stem(f"small{number}")
+        labs.source(path).write_text(text, encoding="utf-8")
+        book[path.stem] = pages.read(path)
+    found = "\n".join(blocks.report(blocks.prepare(book, runs(tmp_path))))
+    for number, (_, _, at, says) in enumerate(FAULTS):
+        line = lines[number] - at.startswith("import")  # a block is named by the line above it
+        assert f"docs/labs/small{number}.py:{line}: {says}" in found
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_what_is_taken_along_is_in_one_language(
+    small: dict[str, Path], tmp_path: Path, language: str
 ) -> None:
-    still = iter([False, True])
-    monkeypatch.setattr(dependencies.Sources, "current", lambda self: next(still))
-    assert labs.run(lab(tmp_path, "# %%\nprint(1)\n"), store).cells[0].outputs
-    assert len(kernel) == 2
+    labs.write_downloads(small[language], tmp_path / "small.html")
+    script = (tmp_path / "small.py").read_text(encoding="utf-8")
+    notebook = nbformat.reads((tmp_path / "small.ipynb").read_text(encoding="utf-8"), as_version=4)
+    nbformat.validate(notebook)
+    kinds = [cell.cell_type for cell in notebook.cells]
+    assert kinds == ["raw", "markdown", "code", "code", "markdown", "code"]
+    assert bool(pages.CHINESE.search(script)) == (language == "zh")
+    for text in (script, json.dumps(notebook, ensure_ascii=False)):
+        assert ("小实验" in text, "Small" in text) == (language == "zh", language == "en")
+        assert "holds" not in text
+        assert "lang=" not in text
+    assert "\n\n\n" not in script
+    compile(script, "small.py", "exec")
+    links = labs.with_downloads("# Small {#small}\n\nText.", "labs/small.md", language)
+    assert all(f'href="small{end}" download' in links for end in (".py", ".ipynb"))
 
 
-def test_both_languages_at_the_same_time_run_it_once(
-    tmp_path: Path, store: cache.Store, kernel: list[str]
-) -> None:
-    english = lab(tmp_path, "# %% [markdown]\n# # One {#t}\n\n# %%\nprint(1)\n")
-    chinese = lab(tmp_path, "# %% [markdown]\n# # 一 {#t}\n\n# %%\nprint(1)\n")
-    builds = [threading.Thread(target=labs.run, args=(book, store)) for book in (english, chinese)]
-    for build in builds:
-        build.start()
-    for build in builds:
-        build.join()
-    assert len(kernel) == 1
-
-
-# --- Setting as a page --------------------------------------------------------------------------------------
-
-
-def executed(lab: labs.Lab, **outputs: list[NotebookNode]) -> NotebookNode:
-    """The notebook with `outputs` for the cells whose code is the name."""
-    for cell in lab.code:
-        cell.outputs = outputs.get(cell.source, [])
-    return lab.notebook
-
-
-def drawing() -> NotebookNode:
-    svg = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 9 9"><path d="M 0 0"/></svg>'
-    return v4.new_output("display_data", data={"image/svg+xml": svg, "text/plain": "<Figure>"})
-
-
-@pytest.mark.parametrize(
-    ("after", "language", "says"),
-    [
-        ("", "en", ":2: this cell draws; the cell after it must begin with its caption, 'Figure: …'"),
-        ("# %% [markdown]\n# Text.\n", "en", ":2: this cell draws"),
-        ("# %% [markdown]\n# Figure: In English.\n", "zh", ":2: this cell draws; .*'图：…'"),
-        ("# %%\nprint(1)\n", "en", ":2: this cell draws"),
-        ("# %% [markdown]\n# Figure:  \n# Description: No caption.\n", "en", "caption is empty"),
-    ],
-)
-def test_a_drawing_without_its_caption_is_named(tmp_path: Path, after: str, language: str, says: str) -> None:
-    small = lab(tmp_path, f"# %%\ndraw\n\n{after}")
-    with pytest.raises(labs.LabError, match=says):
-        labs.to_markdown(small, executed(small, draw=[drawing()]), language)
-
-
-def test_other_faults_are_named(tmp_path: Path) -> None:
-    small = lab(tmp_path, "# %% [markdown]\n# # T {#t}\n\n# %%\ncell\n\n# %% [markdown]\n# Figure: A line.\n")
-    faults = {
-        "this caption follows no drawing": [],
-        "draws one figure, this one drew 2": [drawing(), drawing()],
-        "writes to stderr: a warning": [v4.new_output("stream", name="stderr", text="a warning\n")],
-        "not image/png": [v4.new_output("display_data", data={"image/png": "…"})],
-    }
-    for says, outputs in faults.items():
-        with pytest.raises(labs.LabError, match=rf"small\.py:[58]: .*{says}"):
-            labs.to_markdown(small, executed(small, cell=outputs), "en")
-
-
-def test_a_caption_in_the_language_of_the_page(tmp_path: Path) -> None:
-    small = lab(
-        tmp_path, "# %%\ndraw\n\n# %% [markdown]\n# 图：一条线。\n# 说明：它缓缓上升。\n#\n# 后文。\n"
-    )
-    page = labs.to_markdown(small, executed(small, draw=[drawing()]), "zh")
-    assert "<figcaption>一条线。</figcaption>" in page
-    assert "它缓缓上升。</desc>" in page
-    assert page.rstrip().endswith("后文。")
-
-
-def test_code_with_fences_in_it_stays_whole(tmp_path: Path) -> None:
-    small = lab(tmp_path, '# %%\nx = """\n```\n"""\n')
-    assert labs.to_markdown(small, executed(small), "en").startswith("```` { .python")
-
-
-# --- The labs of the book -----------------------------------------------------------------------------------
-
-
-def test_there_are_labs() -> None:
-    assert ALL
-    assert sorted(path.name for path in (BOOK / "zh" / "labs").glob("*.py")) == ALL
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_both_languages_have_the_same_cells_headings_and_formulas(name: str) -> None:
-    cells = [labs.read(BOOK / language / "labs" / name).notebook.cells for language in ("en", "zh")]
-    kinds, code = (
-        [[getattr(cell, what) for cell in book if cell.cell_type in of] for book in cells]
-        for what, of in (("cell_type", ("code", "markdown")), ("source", ("code",)))
-    )
-    assert kinds[0] == kinds[1]
-    assert code[0] == code[1]
-    english, chinese = (
-        pages.parse("\n\n".join(cell.source for cell in book if cell.cell_type == "markdown"))
-        for book in cells
-    )
-    assert all(heading.id for heading in english.headings)
-    assert [*checks.same_headings(english, chinese), *checks.same_formulas(english, chinese)] == []
+def test_both_books_list_all_labs() -> None:
+    for language, book in checks.labs_of_books().items():
+        listed = pages.contents(cache.ROOT / "docs" / "sites" / language / "mkdocs.yml")
+        assert {name for name in listed if labs.is_lab(name)} == set(book)

@@ -26,27 +26,20 @@ Books = Mapping[str, Mapping[str, Page]]
 def faults_of_books(books: Books) -> Iterator[str]:
     """The faults of all pages, a line each: page, line, what is wrong."""
     for language, book in books.items():
-        for name, page in book.items():
+        for page in book.values():
             for fault in pages.faults_of_page(page, language):
-                yield f"docs/{language}/{name}:{fault.line}: {fault.message}"
+                yield f"{cache.shown(page.path)}:{fault.line}: {fault.message}"
     for name, page in books["en"].items():
         if name in books["zh"]:
             for fault in pages.faults_of_pair(page, books["zh"][name]):
-                yield f"docs/zh/{name}:{fault.line}: {fault.message}"
+                yield f"{cache.shown(books['zh'][name].path)}:{fault.line}: {fault.message}"
 
 
 def faults_beside_pages() -> Iterator[str]:
-    """Those of labs, README.md, the words of the whole project and its Chinese."""
+    """Those of README.md, the words of the whole project and its Chinese."""
     readme = read(ROOT / "README.md")
     for fault in [*pages.census(readme), *pages.links(readme)]:
         yield f"README.md:{fault.line}: {fault.message}"
-    for path in pages.labs():
-        lab, language = read(path), path.parent.parent.name
-        found = [*pages.wide_cells(lab.text), *pages.front_matter(lab, language)]
-        english = ROOT / "docs" / "en" / "labs" / path.name
-        found += pages.same_front_matter(read(english), lab) if english.is_file() else []
-        for fault in found:
-            yield f"{cache.shown(path)}:{fault.line}: {fault.message}"
     yield from pages.same_files(ROOT / "docs" / "en", ROOT / "docs" / "zh")
     yield from terms.everywhere()
     try:
@@ -63,20 +56,24 @@ def faults_of_runs(books: Books, write: bool) -> Iterator[str]:
     runs = update_outputs.ran(books.values())
     for book in books.values():
         for page in book.values():
-            if write and (text := update_outputs.updated(page, runs)) != page.text:
+            if write and not page.is_lab and (text := update_outputs.updated(page, runs)) != page.text:
                 print(update_outputs.difference(page, text), end="")
                 page.path.write_text(text, encoding="utf-8")
                 page = read(page.path)
             for unit in page.blocks:
-                for fault in outputs.faults(unit, runs.outcome([part.code for part in unit.parts])):
+                outcome = runs.outcome([part.code for part in unit.parts])
+                for fault in outputs.faults(unit, outcome, page.is_lab):
                     yield f"{cache.shown(page.path)}:{fault.line}: {fault.message}"
 
 
 def _wanted(names: list[str]) -> Books:
-    """Both books as they are on disk, or the chapters of these names."""
+    """Both books as they are on disk, or the pages of these names."""
+    labs = pages.labs_of_books()
     return {
         language: {
-            name: page for name, page in book.items() if not names or name.removesuffix(".md") in names
+            name: page
+            for name, page in {**book, **labs[language]}.items()
+            if not names or name.removesuffix(".md") in names
         }
         for language, book in pages.chapters().items()
     }

@@ -203,6 +203,8 @@ def letters(page: Page, language: str) -> list[Fault]:
     """A letter in a formula stands in the tables of the notation: for the book, or for this chapter, and is used."""
     if page.path.stem == "notation":
         return list(_unused(page))
+    if page.is_lab:  # it has its own
+        return []
     known, found = set(_notation(language, page.path.stem)), []
     for formula in page.formulas:
         for letter in _letters(formula.tex):

@@ -9,9 +9,10 @@ import ast
 import re
 import unicodedata
 from itertools import zip_longest
+from os.path import normpath
 from pathlib import Path
 
-from press import live
+from press import labs, live
 from press.cache import ROOT
 from press.check import facts, terms  # noqa: F401  (two of them for their checks)
 from press.check.planted import PAGE, PAIR, of_page, of_pair
@@ -69,7 +70,7 @@ def census(page: Page, language: str = "") -> list[Fault]:
     ("en", "description: B", "description: ' '", 1, "no description"),
 )
 def front_matter(page: Page, language: str) -> list[Fault]:
-    """A page, or a lab, has a title and a description, in its language."""
+    """A page has a title and a description, in its language."""
     found = []
     for name in ("title", "description"):
         words = str(page.meta.get(name) or "").strip()
@@ -197,11 +198,12 @@ def live_figures(page: Page, language: str = "") -> list[Fault]:
 def links(page: Page, language: str = "") -> list[Fault]:
     """Links within the book lead to a page, and to a heading that it has."""
     found = []
+    folder = ROOT / "docs" / language / "labs" if page.is_lab else page.path.parent
     for link in page.links:
         if re.match(r"[a-z][a-z0-9+.-]*:", link.target) or link.target.startswith("//"):
             continue
         target, _, anchor = link.target.partition("#")
-        path = (page.path.parent / target) if target else page.path
+        path = labs.source(Path(normpath(folder / target))) if target else page.path
         if target.startswith("/"):
             found.append(Fault(link.line, f"the link {link.target} is not relative"))
         elif target and not path.exists():
@@ -233,17 +235,6 @@ def wide_code(page: Page, language: str = "") -> list[Fault]:
     return found
 
 
-def wide_cells(lab: str) -> list[Fault]:
-    """The code of a lab fits its box too; its text stands in comments of any width."""
-    found, is_code = [], False
-    for number, line in enumerate(lab.split("\n"), start=1):
-        if line.startswith("# %%"):
-            is_code = "[markdown]" not in line
-        elif is_code:
-            found += _wide(number, line)
-    return found
-
-
 def _wide(number: int, line: str) -> list[Fault]:
     """A Chinese character takes two columns. Indentation counts: an indented box is as much narrower."""
     columns = sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in line)
@@ -271,9 +262,9 @@ def faults_of_page(page: Page, language: str) -> list[Fault]:
 
 
 def same_files(english: Path, chinese: Path) -> list[str]:
-    """Pages and labs that one language has and the other has not."""
+    """Pages that one language has and the other has not."""
     names = {
-        book: {path.relative_to(book).as_posix() for path in book.rglob("*") if path.suffix in (".md", ".py")}
+        book: {path.relative_to(book).as_posix() for path in book.rglob("*.md")}
         for book in (english, chinese)
     }
     return [
@@ -525,6 +516,7 @@ def chapters(docs: Path = ROOT / "docs") -> dict[str, dict[str, Page]]:
     }
 
 
-def labs(docs: Path = ROOT / "docs") -> list[Path]:
-    """The labs of both books."""
-    return [path for language in LANGUAGES for path in sorted((docs / language / "labs").glob("*.py"))]
+def labs_of_books(docs: Path = ROOT / "docs") -> dict[str, dict[str, Page]]:
+    """The labs, likewise: labs_of_books()["zh"]["labs/masks.md"]."""
+    names = [f"labs/{path.stem}.md" for path in sorted((docs / "labs").glob("*.py"))]
+    return {language: {name: read(docs / language / name) for name in names} for language in LANGUAGES}

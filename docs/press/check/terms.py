@@ -77,7 +77,7 @@ def _blank(match: re.Match[str]) -> str:
 
 def files(root: Path = ROOT) -> list[Path]:
     """Everything that speaks to a reader: pages, labs, templates, navigation, README.md, the package."""
-    kinds = ("en/**/*.md", "zh/**/*.md", "*/labs/*.py", "home/*.md", "theme/**/*.html", "sites/*/mkdocs.yml")
+    kinds = ("en/**/*.md", "zh/**/*.md", "labs/*.py", "home/*.md", "theme/**/*.html", "sites/*/mkdocs.yml")
     found = [path for kind in kinds for path in (root / "docs").glob(kind)]
     return sorted([*found, *(root / "posenc").rglob("*.py"), root / "README.md", root / "mkdocs.yml"])
 

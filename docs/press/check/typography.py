@@ -14,14 +14,14 @@ import textwrap
 import tokenize
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 
 import autocorrect_py
 import yaml
 
-from press import pages
+from press import labs, pages
 from press.cache import ROOT
 
 autocorrect_py.load_config(  # type: ignore[attr-defined]  # not in its stubs
@@ -216,23 +216,6 @@ def _of_line(line: str) -> Iterator[tuple[str, str]]:
         yield cell.strip(), kind
 
 
-def of_lab(source: str, path: str) -> Iterator[Text]:
-    """The Chinese of a notebook in py:percent: its Markdown cells as a page, its code cells as code."""
-    prose, code, markdown = [], [], True
-    for line in source.split("\n"):
-        if line.startswith("# %%"):
-            markdown = "[markdown]" in line
-            prose.append("")
-            code.append("")
-            continue
-        prose.append(re.sub(r"^# ?", "", line) if markdown else "")
-        code.append("" if markdown else line)
-    for text in of_markdown("\n".join(prose), path):
-        caption = re.match(r"(?:图|说明)：", text.text)
-        yield replace(text, text=text.text[caption.end() :], kind="caption") if caption else text
-    yield from of_python("\n".join(code), path)
-
-
 def of_python(source: str, path: str, before: int = 0, *, docstrings: bool = False) -> Iterator[Text]:
     """Comments and strings, and the docstrings of a page; `before` is the number of lines above the code."""
     for token in tokenize.generate_tokens(io.StringIO(source + "\n").readline):
@@ -296,8 +279,9 @@ def texts(root: Path = ROOT) -> list[Text]:
     files += [root / "mkdocs.yml", root / "docs" / "sites" / "zh" / "mkdocs.yml"]
     for path in files:
         found += readers[path.suffix](path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
-    for path in (root / "docs" / "zh" / "labs").glob("*.py"):
-        found += of_lab(path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
+    for path in (root / "docs" / "labs").glob("*.py"):
+        chinese = labs.text(root / "docs" / "zh" / "labs" / f"{path.stem}.md")
+        found += of_markdown(chinese, path.relative_to(root).as_posix())
     for path in [
         *(root / "posenc" / "plot").glob("*.py"),
         *(root / "docs" / "hooks" / "book").glob("[!c]*.py"),

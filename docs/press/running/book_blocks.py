@@ -209,7 +209,8 @@ def prepare(
                 continue
             outcome = runs.outcome(parts)
             prepared.results.append(cache.key(outcome.to_json()))
-            prepared.faults += outputs.faults(unit, outcome)
+            prepared.faults += outputs.faults(unit, outcome, page.is_lab)
+            prepared.printed += outcome.outputs if page.is_lab else []
             for part, drawn in zip(unit.parts, outcome.figures, strict=False):
                 if part.figure and drawn:
                     prepared.drawings.append((part.figure, drawn[0]))
@@ -230,7 +231,7 @@ def run_book(book: Book, names: Iterable[str]) -> None:
 
     While serving, blocks run behind: those that have not run yet are pending.
     """
-    sources = {name: pages.read(book.source(name)) for name in names}
+    sources = {name: pages.read(book.folder / name) for name in names}
     book.prepared = prepare(sources, wait=not book.serving)
     if faults := report(book.prepared):
         book.fault("\n".join([f"{len(faults)} fault{'s' * (len(faults) > 1)} in the pages", *faults]))

@@ -13,11 +13,14 @@ from press.pages import Fault, Unit
 from press.running.execute import Outcome
 
 
-def faults(unit: Unit, outcome: Outcome) -> list[Fault]:
-    """What the page says of the block and what the block did, where they differ; lines of the page."""
+def faults(unit: Unit, outcome: Outcome, is_lab: bool = False) -> list[Fault]:
+    """What the page says of the block and what the block did, where they differ; lines of the page.
+
+    A lab says nothing of what its cells print: it shows that, whatever it is.
+    """
     if outcome.error:
         return [_fault_of_error(unit, outcome.error)]
-    found = [*_faults_of_output(unit, outcome), *_faults_of_figures(unit, outcome)]
+    found = [*([] if is_lab else _faults_of_output(unit, outcome)), *_faults_of_figures(unit, outcome)]
     return sorted(found, key=lambda fault: fault.line)
 
 

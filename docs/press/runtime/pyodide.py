@@ -158,11 +158,6 @@ def attributes(units: Iterable[Unit]) -> dict[int, str]:
     return found
 
 
-def attributes_of_cells(cells: list[str]) -> list[str]:
-    """What the cells of a lab say of themselves; each continues all before it."""
-    return _attributes(cells, 0) if there() else [""] * len(cells)
-
-
 def _attributes(parts: list[str], before: int) -> list[str]:
     """What parts say of which each continues the one before; so many blocks stand above them."""
     found = []

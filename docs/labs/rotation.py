@@ -1,19 +1,12 @@
 # ---
-# title: Turning queries and keys
-# description: A lab of twenty minutes on RoPE. Turn arrows, see scores that know offsets only, build a head that looks back, break a model with the wrong layout, and stretch a context.
+# title-en: Turning queries and keys
+# title-zh: 旋转查询和键
+# description-en: A lab of twenty minutes on RoPE. Turn arrows, see scores that know offsets only, build a head that looks back, break a model with the wrong layout, and stretch a context.
+# description-zh: 二十分钟的 RoPE 实验：转箭头，看分数只认偏移，造一个往回看的头，用错的配对弄坏一个模型，再把上下文拉长。
 # needs: [rotary]
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] lang="en"
 # # Turning queries and keys {#rotation}
 #
 # The chapter on [rotary position embedding](../rotary.md) gives the formula. Here you turn things yourself, for about
@@ -21,6 +14,13 @@
 #
 # Symbols: $t$ is the position of a query $q$, $u$ that of a key $k$; both have width $d$. Pair $i$ turns
 # counter-clockwise by $\omega_i$ a step, with $\omega_i = b^{-2i/d}$.
+
+# %% [markdown] lang="zh"
+# # 旋转查询和键 {#rotation}
+#
+# [旋转位置编码](../rotary.md)一章给出了公式，这里让你亲手转上二十分钟。和别的实验一样：先**预测**，再运行代码，然后改点什么。
+#
+# 记号：查询 $q$ 在位置 $t$，键 $k$ 在位置 $u$，宽度都是 $d$。第 $i$ 对每走一步逆时针转 $\omega_i$，其中 $\omega_i = b^{-2i/d}$。
 
 # %%
 import matplotlib.pyplot as plt
@@ -34,11 +34,16 @@ plt.rcParams["axes.prop_cycle"] = plt.cycler(
     linestyle=["-", "--", "-.", ":"],
 )
 
-# %% [markdown]
+# %% [markdown] lang="en"
 # ## An arrow on its way {#arrow}
 #
 # One vector of width 4: two arrows, one a hundred times slower than the other. **Predict:** after how many steps is
 # the fast arrow back where it was? And where is the slow one then?
+
+# %% [markdown] lang="zh"
+# ## 边走边转的箭头 {#arrow}
+#
+# 宽度为 4 的一个向量，两根箭头，快的比慢的快一百倍。**预测**：走多少步，快箭头才回到原处？那时慢箭头在哪里？
 
 # %%
 x = np.array([1.0, 0.0, 1.0, 0.0])
@@ -53,20 +58,33 @@ for ax, i in zip(axes, [0, 1]):
     ax.plot(*arrow, color="#d55e00", ls="-", lw=2)
     ax.set(aspect="equal", xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), title=f"i = {i}")
 
-# %% [markdown]
+# %% [markdown] lang="en"
 # Figure: Where the two arrows point at positions 0 to 44, and where they are at position 7.
-# Description: Two squares. On the left dots lie all around a circle, and the arrow points to half past one. On the right the dots form a short arc that starts at three o'clock and goes up by about 25 degrees; the arrow has hardly left.
+# Description: Two squares. On the left dots lie all around a circle, and the arrow points to half past one. On the right the dots form a short arc from three o'clock to about 25 degrees above it; the arrow has hardly left.
 #
 # Never exactly back: $2\pi$ is no whole number of steps. After 44 steps the fast arrow is very close, for $44/7$ is
 # nearly $2\pi$. The slow arrow is what tells 0 and 44 apart.
 #
 # **Try it.** Give `apply_rotary` the argument `base=100`. Which of the two arrows changes?
 
-# %% [markdown]
+# %% [markdown] lang="zh"
+# 图：位置 0 到 44 上两根箭头的去处，以及位置 7 上的箭头。
+# 说明：两个方格。左边的点布满一圈，箭头指向一点半。右边的点连成一小段弧，从三点钟方向往上约 25 度；箭头几乎还没动身。
+#
+# 永远不会分毫不差地回来，因为 $2\pi$ 不是整数步。走 44 步，快箭头已经很接近了，因为 $44/7$ 差不多就是 $2\pi$。分得清 0 和 44 的，是慢箭头。
+#
+# **动手**：给 `apply_rotary` 加上参数 `base=100`。两根箭头里，哪一根变了？
+
+# %% [markdown] lang="en"
 # ## The score knows the offset {#offset}
 #
 # Draw a query and a key at random, and put the query at three different places. **Predict:** plot the score against
 # $u - t$ for each place. Three curves, or one?
+
+# %% [markdown] lang="zh"
+# ## 分数只认偏移 {#offset}
+#
+# 随机取一个查询、一个键，把查询放到三个不同的地方。**预测**：各画一条分数随 $u - t$ 变化的曲线，会是三条，还是一条？
 
 # %%
 rng = np.random.default_rng(0)
@@ -87,9 +105,10 @@ axes[0].set_title("R(t) q · R(u) k")
 axes[1].set(title="(q + PE(t)) · (k + PE(u))", xlabel="u − t")
 axes[1].legend(ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.3));
 
-# %% [markdown]
+# %% [markdown] lang="en"
 # Figure: Scores against the offset for three positions of the query. Turned: one curve. Added: three.
 # Description: Two panels. In the upper one the three curves lie exactly on each other, a wiggly line. In the lower one three different lines share a peak around offset zero and differ in height and shape elsewhere.
+# <!-- holds: peak(p2.solid) == 0; peak(p2.dashed) == 0; peak(p2.dashdot) == 0 -->
 #
 # One curve above. Below, where codes are added, the terms that join a word with a position depend on where that
 # position is.
@@ -97,10 +116,24 @@ axes[1].legend(ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.3));
 # **Try it.** Turn first and multiply with a random matrix `w` afterwards: `w @ q_t`, and the same for the keys. What
 # becomes of the upper panel?
 
-# %% [markdown]
+# %% [markdown] lang="zh"
+# 图：查询在三个位置上，分数随偏移的变化。旋转：一条曲线。相加：三条。
+# 说明：上下两幅。上面三条曲线完全重合，弯弯曲曲。下面三条各走各的，在偏移零附近都有一座峰，别处高低和形状都不同。
+# <!-- holds: peak(p2.solid) == 0; peak(p2.dashed) == 0; peak(p2.dashdot) == 0 -->
+#
+# 上面只有一条。下面是编码相加，词与位置相乘的那几项，取决于位置本身。
+#
+# **动手**：先旋转，再乘一个随机矩阵 `w`：`w @ q_t`，键也一样。上面那幅会变成什么样？
+
+# %% [markdown] lang="en"
 # ## Left and right {#sides}
 #
 # **Predict:** is a curve of scores symmetric about offset 0, if $q = k$? If $q$ and $k$ are two different vectors?
+
+# %% [markdown] lang="zh"
+# ## 左与右 {#sides}
+#
+# **预测**：$q = k$ 时，分数曲线关于偏移 0 对称吗？$q$ 和 $k$ 是两个不同的向量呢？
 
 # %%
 same = posenc.apply_rotary(q, offsets) @ q
@@ -108,17 +141,27 @@ other = posenc.apply_rotary(k, offsets) @ q
 for name, scores in [("q = k", same), ("q ≠ k", other)]:
     print(f"{name}: symmetric {np.allclose(scores, scores[::-1])}")
 
-# %% [markdown]
+# %% [markdown] lang="en"
 # Each pair of $q$ and $k$ has an angle between them before anything is turned. It decides on which side of 0 the
 # cosine of that pair has its peak. With $q = k$ all these angles are 0.
 #
 # **Try it.** Set `k = posenc.apply_rotary(q, [20])[0]`. At which offset does the curve have its peak, and why on that side?
 
-# %% [markdown]
+# %% [markdown] lang="zh"
+# 还没旋转，$q$ 和 $k$ 的每一对数之间就已经有一个夹角，它决定这一对的余弦在 0 的哪一侧出现峰值。$q = k$ 时，这些夹角都是 0。
+#
+# **动手**：令 `k = posenc.apply_rotary(q, [20])[0]`。曲线的峰在哪个偏移上？为什么在那一侧？
+
+# %% [markdown] lang="en"
 # ## A head that looks back {#look-back}
 #
 # `posenc.rotary.offset_query` turns a key so that it becomes the query for an offset. **Predict:** which is easier to hit
 # exactly, 3 back or 300 back? And does a wider head do better?
+
+# %% [markdown] lang="zh"
+# ## 往回看的头 {#look-back}
+#
+# `posenc.rotary.offset_query` 把键转一下，变成专找某个偏移的查询。**预测**：往回 3 位和往回 300 位，哪个更容易正中？头宽一些，会更好吗？
 
 # %%
 print("  d  offset   hit  margin  runner-up")
@@ -133,7 +176,7 @@ for d in [8, 32, 128]:
         hit = first - 800
         print(f"{d:3d}  {offset:6d}  {hit:4d}  {margin:.4f}  {away:3d} away")
 
-# %% [markdown]
+# %% [markdown] lang="en"
 # Both are hit exactly, with the same margin: far is not harder than near. A wider head does not do better. With 32 or
 # 128 numbers the runner-up is a neighbour, and the margin is what one step costs. Only fast pairs feel one step; a
 # wider head has more of them, but more slow ones, too. With 8 numbers a neighbour is no danger. The runner-up stands
@@ -142,11 +185,21 @@ for d in [8, 32, 128]:
 # **Try it.** Give both functions `base=500000.0`, as Llama 3 has it. What becomes of the margins? Who pays for a
 # large base?
 
-# %% [markdown]
+# %% [markdown] lang="zh"
+# 两个都正中，领先的幅度也一样：远的并不比近的难。头宽了也没有更好。宽 32 和 128 时，第二名就是邻居，领先多少，要看差一步会降多少分。对一步之差敏感的只有快的频率对；宽的头里，快的频率对多些，慢的也多些。宽 8 时，邻居不是对手，第二名在 63 位之外：在那里，最快的一对几乎正好转了十圈，第二对几乎正好一圈，都差不多回到了原处。
+#
+# **动手**：给两个函数都加上 `base=500000.0`，这是 Llama 3 的底数。领先的幅度变成多少？底数大了，代价由谁来付？
+
+# %% [markdown] lang="en"
 # ## The wrong layout {#layout}
 #
 # **Predict:** a model was trained with interleaved pairs and is run with the half layout. Which entries of its table of
 # scores are still right?
+
+# %% [markdown] lang="zh"
+# ## 配错了对 {#layout}
+#
+# **预测**：模型用交错配对训练，却用对半配对来跑。分数表里，还有哪些格是对的？
 
 # %%
 q, k = rng.normal(size=(2, 16, 64)) / np.sqrt(8)
@@ -165,7 +218,7 @@ for ax, table, title in zip(axes, [right, wrong - right], ["s", "Δs"]):
 axes[0].set_ylabel("t")
 fig.colorbar(image, ax=axes, label="s, Δs", shrink=0.8);
 
-# %% [markdown]
+# %% [markdown] lang="en"
 # Figure: Scores of 16 queries and keys, and the error that the wrong layout makes.
 # Description: Two coloured tables, 16 by 16. The right one, the error, is white along its diagonal and grows more colourful with the distance from it, until it is as colourful as the left one.
 #
@@ -175,12 +228,25 @@ fig.colorbar(image, ax=axes, label="s, Δs", shrink=0.8);
 # **Try it.** Convert `q` and `k` with `posenc.interleaved_to_half` between the lines of `right` and `wrong`, and see the
 # error vanish. Then convert only `q`.
 
-# %% [markdown]
+# %% [markdown] lang="zh"
+# 图：16 个查询和键的分数，以及配错对带来的误差。
+# 说明：两张 16 乘 16 的彩色表。右边是误差，对角线上是白的，离对角线越远颜色越重，直到和左边一样花。
+#
+# 只有对角线是对的，那里 $t = u$，谁也没有相对谁转动。离它越远误差越大，很快就和分数一样大。
+#
+# **动手**：在 `right` 和 `wrong` 两行之间，用 `posenc.interleaved_to_half` 转换 `q` 和 `k`，看误差消失。然后只转换 `q` 试试。
+
+# %% [markdown] lang="en"
 # ## Stretching a context {#stretch}
 #
 # A head was trained up to $L = 512$ and is to read 4096 tokens. The curve below is the score of $q = k$ with arrows of
 # length 1, $\sum_i \cos \omega_i (u - t)$, for frequencies as they are and for two ways of stretching the context by 8.
 # **Predict:** which of them leaves the curve near offset 0 as it was?
+
+# %% [markdown] lang="zh"
+# ## 把上下文拉长 {#stretch}
+#
+# 一个头训练到 $L = 512$，现在要读 4096 个词元。下面的曲线是 $q = k$、箭头长度都为 1 时的分数 $\sum_i \cos \omega_i (u - t)$：一条用原来的频率，两条用拉长到 8 倍的两种办法。**预测**：哪一种不改变偏移 0 附近的曲线？
 
 # %%
 d, length, factor = 64, 512, 8
@@ -204,9 +270,10 @@ axes[1].set(xlabel="u − t", title="0 … 4095")
 axes[1].axvline(length, color="#767676", linestyle="-", linewidth=1)
 axes[0].legend();
 
-# %% [markdown]
+# %% [markdown] lang="en"
 # Figure: Score of equal vectors by offset, near and far, for three sets of frequencies. The grey line is the length of training.
 # Description: Left, offsets 0 to 15: the unscaled curve and YaRN's lie close together and fall quickly, the curve of ω/8 stays flat near the top. Right, up to 4095: the unscaled curve falls lowest, the other two stay higher.
+# <!-- holds: falls(p1.solid); falls(p1.dashdot); low(p1.dashed) == 28.7; low(p2.solid) < low(p2.dashdot) < low(p2.dashed) -->
 #
 # Linear interpolation blurs neighbours: one step now counts for an eighth. YaRN leaves the fast pairs alone, which see
 # neighbours, and slows those that would otherwise go where they never were in training.
@@ -214,7 +281,16 @@ axes[0].legend();
 # **Try it.** Add `posenc.ntk_frequencies(d, factor)` and `posenc.llama3_frequencies(d, factor, original_length=length)`.
 # Which lies closest to the unscaled curve on the left, and on the right?
 
-# %% [markdown]
+# %% [markdown] lang="zh"
+# 图：查询与键相同时，分数随偏移的变化：近处与远处，三组频率。灰线是训练长度。
+# 说明：左图是偏移 0 到 15：原来的曲线和 YaRN 的靠在一起，很快下降；ω/8 的曲线贴着顶端，几乎是平的。右图到 4095：原来的曲线落得最低，另外两条高一些。
+# <!-- holds: falls(p1.solid); falls(p1.dashdot); low(p1.dashed) == 28.7; low(p2.solid) < low(p2.dashdot) < low(p2.dashed) -->
+#
+# 线性插值把相邻的位置弄模糊了：现在一步只当八分之一步用。YaRN 不动快的频率对，相邻位置靠它们分辨；只放慢那些会转到训练时没见过的角度的。
+#
+# **动手**：加上 `posenc.ntk_frequencies(d, factor)` 和 `posenc.llama3_frequencies(d, factor, original_length=length)`。左图里谁离原来的曲线最近？右图里呢？
+
+# %% [markdown] lang="en"
 # ## What to take away {#take-away}
 #
 # - Each pair is an arrow; positions turn it. Scores see how far two arrows are turned against each other.
@@ -224,3 +300,14 @@ axes[0].legend();
 # - A longer context is a choice of frequencies, and each choice gives something up.
 #
 # Back to the [chapter](../rotary.md).
+
+# %% [markdown] lang="zh"
+# ## 小结 {#take-away}
+#
+# - 每一对数是一根箭头，位置让它转。分数看的是两根箭头相对转了多少。
+# - 旋转之前，什么权重都行；旋转之后，几乎什么权重都不行。
+# - 一个头可以偏爱任何偏移。随距离衰减不是定律。
+# - 两种配对，同一个旋转；不转换，误差就和分数一样大。
+# - 要拉长上下文，就得重新选频率，每一种选法都要舍掉些什么。
+#
+# 回到[正文](../rotary.md)。

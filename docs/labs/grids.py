@@ -1,19 +1,21 @@
 # ---
-# title: 图块看见什么
-# description: 二十分钟的实验：先预测，再运行，再改动。一个图块靠位置编码看见哪些邻居：排成一串、放上网格、转动、换尺寸，还有列序弄错的时候。
+# title-en: What a patch sees
+# title-zh: 图块看见什么
+# description-en: A lab of twenty minutes. Predict, run and change which neighbours a position code shows to a patch of a picture, as a list, on a grid, turned, resized, and in the wrong order.
+# description-zh: 二十分钟的实验：先预测，再运行，再改动。一个图块靠位置编码看见哪些邻居：排成一串、放上网格、转动、换尺寸，还有列序弄错的时候。
 # needs: [grids]
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] lang="en"
+# # What a patch sees {#grids-lab}
+#
+# The chapter on [grids](../grids.md) gives every patch of a picture a coordinate for each axis. Here you look through the
+# eyes of one patch, for about twenty minutes. In each section **predict** first, then run the cell, then change something.
+#
+# Symbols: $t_1$ and $t_2$ are the row and the column of the patch that looks, $g$ multiplies its scores, $w$ are its weights
+# after the softmax. θ is the direction in which a pair looks, θᵢ one for each pair. Only positions count: all patches have the same content.
+
+# %% [markdown] lang="zh"
 # # 图块看见什么 {#grids-lab}
 #
 # [网格](../grids.md)一章让每个图块在每条轴上都有一个坐标。这里请你站到一个图块的位置上往外看，大约二十分钟。每一节的做法都一样：先**预测**，再运行，然后改点什么。
@@ -29,7 +31,13 @@ from posenc.rotary import axial_frequencies, mixed_frequencies
 
 plt.rcParams["figure.constrained_layout.use"] = True
 
-# %% [markdown]
+# %% [markdown] lang="en"
+# ## A picture, cut up {#picture}
+#
+# A hill under the sun, 56 × 56 pixels, cut into 14 × 14 patches. The model gets them row by row. **Predict:** the patch
+# marked below has the number 89. Which numbers have its four neighbours?
+
+# %% [markdown] lang="zh"
 # ## 把一张图切开 {#picture}
 #
 # 太阳下的一座山，56 × 56 个像素，切成 14 × 14 个图块，一行一行交给模型。**预测**：下面标出的图块是 89 号，它的四个邻居各是几号？
@@ -67,7 +75,18 @@ ax.set_yticks(np.arange(-0.5, n), minor=True)
 ax.grid(which="minor", color="#767676", linewidth=0.5)
 ax.tick_params(which="minor", length=0)
 
-# %% [markdown]
+# %% [markdown] lang="en"
+# Figure: A picture of 14 times 14 patches. The patch in row 6 and column 5, number 89, has a blue frame.
+# Description: A grey picture with a grid of thin lines: a pale sky, a white sun at the upper right, a darker hill left of the middle. A blue square stands at row 6, column 5, at the top of the hill.
+#
+# Left and right are 88 and 90. Above and below are 75 and 103.
+#
+# ## Four codes {#codes}
+#
+# The weights of that patch, as orange on the picture, for four codes: the sinusoidal code of a list (PE), the code of the grid (PE ⊕ PE), and RoPE on
+# the grid, axial (θ = 0) and mixed (θᵢ). **Predict** the four shapes: a streak, a cross, a spot?
+
+# %% [markdown] lang="zh"
 # 图：14 乘 14 个图块的一张图。第 6 行第 5 列的图块，89 号，加了蓝框。
 # 说明：一张灰色的图，上面有细线网格：浅色的天，右上方白色的太阳，中间偏左一座较深的山。蓝色方框在第 6 行第 5 列，山顶上。
 #
@@ -106,7 +125,19 @@ fig, axes = plt.subplots(2, 2, figsize=(4.8, 5.0))
 for ax, (name, code) in zip(axes.flat, codes.items()):
     show(ax, name, weights_of(code))
 
-# %% [markdown]
+# %% [markdown] lang="en"
+# Figure: What the patch sees, four codes. Orange is weight, each panel on its own scale.
+# Description: Four times the picture with a blue square at row 6, column 5. First: an orange streak along row 6. Second and third: an orange cross along row 6 and column 5, alike. Fourth: an orange spot around the square, which fades in all directions.
+#
+# The second and the third are the same numbers: the code of a grid and axial RoPE have the same kernel if all contents are equal.
+#
+# **Try it.** Set $g = 3$, then $g = 60$. Which picture changes its *shape*?
+#
+# ## A direction to look along {#directions}
+#
+# Now turn the directions of all pairs by one angle θ. At θ = 0 they look along rows and columns. **Predict:** what do θ = π/8 and θ = π/4 look like?
+
+# %% [markdown] lang="zh"
 # 图：四种编码下图块看见的东西。橙色是权重，每幅各用各的尺度。
 # 说明：同一张图四次，蓝色方框在第 6 行第 5 列。第一幅：沿第 6 行一道橙色。第二、三幅：沿第 6 行和第 5 列的橙色十字，一模一样。第四幅：方框周围一个橙色的斑，向四面八方变淡。
 #
@@ -125,7 +156,20 @@ for ax, eighths in zip(axes, [0, 1, 2]):
     show(ax, f"θ = {22.5 * eighths:g}°", weights_of(code))
     ax.label_outer()
 
-# %% [markdown]
+# %% [markdown] lang="en"
+# Figure: The cross of axial RoPE, turned by 0, 22.5 and 45 degrees.
+# Description: Three times the picture with an orange cross on the blue square. Left: upright. Middle: tilted by 22.5 degrees. Right: its four arms along the diagonals.
+#
+# A head that learns its own θ chooses the directions in which it looks.
+#
+# **Try it.** Let the first half of the angles be 0 and the others π/4: `np.repeat([0, np.pi / 4], dim // 8)`. How many arms has the star?
+#
+# ## A larger picture {#larger}
+#
+# A table of 14 × 14 rows is to serve 21 × 21 patches. Let each row of it remember its own $t_1$ and $t_2$, and stretch the table as a list
+# and as a grid. **Predict:** in the first case, what does a patch at the right edge remember?
+
+# %% [markdown] lang="zh"
 # 图：轴向 RoPE 的十字，转 0、22.5 和 45 度。
 # 说明：同一张图三次，蓝色方框上有橙色的十字。左：正立。中：斜了 22.5 度。右：四条臂沿着对角线。
 #
@@ -152,7 +196,19 @@ for ax, (name, table) in zip(axes, stretched.items()):
 axes[0].set_ylabel("t₁")
 fig.colorbar(image, ax=axes, label="t₂", ticks=[0, 6, 13], shrink=0.8);
 
-# %% [markdown]
+# %% [markdown] lang="en"
+# Figure: The column that each of 21 times 21 patches remembers, after its table was stretched as a list and as a grid.
+# Description: Two maps of 21 by 21. Left, 1-D: each row shows only a part of the shades, the next row another part, and columns are broken up. Right, 2-D: smooth stripes from dark on the left to light on the right, the same in all rows.
+#
+# The list breaks the columns up: a row of 21 new patches covers only 9⅓ of the 14 old ones.
+#
+# **Try it.** Show `table[:, 0]`, the row, instead. Why does it look so much better?
+#
+# ## The wrong order {#order}
+#
+# A reader, a linear fit, learns to read the row from the code of this book. **Predict** what it reads from the same code in the order of MAE.
+
+# %% [markdown] lang="zh"
 # 图：当成一串、当成网格拉伸之后，21 乘 21 个图块各自记着的列号。
 # 说明：两张 21 乘 21 的图。左图，1-D：每一行只有一段深浅，下一行是另一段，列都断开了。右图，2-D：平滑的竖条，左深右浅，各行相同。
 #
@@ -178,7 +234,23 @@ for ax, order in zip(axes, ["interleaved", "mae", "timm"]):
 axes[0].set_ylabel("t₁")
 fig.colorbar(image, ax=axes, label="t₁", ticks=[0, 6, 13], shrink=0.7);
 
-# %% [markdown]
+# %% [markdown] lang="en"
+# Figure: The row that a reader finds, trained on the order of this book, in three orders of the same code.
+# Description: Three maps of 14 by 14. Left, interleaved: stripes from dark above to light below. Middle and right, mae and timm: the stripes stand upright, light and dark, in no order.
+#
+# The printed numbers are mean errors in rows. In every order the code holds the row. But what the reader finds now follows the column of the patch.
+#
+# **Try it.** Put `posenc.reorder_grid(code, 2, order, "interleaved")` before the reader.
+#
+# ## What to take away {#take-away}
+#
+# - A list sees a streak, a code of two axes a cross, pairs of many directions a spot.
+# - Axial RoPE with equal contents has the kernel of the code that is added.
+# - Stretch a table as a grid, and convert the order of its columns before you use it.
+#
+# Back to the [chapter](../grids.md).
+
+# %% [markdown] lang="zh"
 # 图：按本书的次序训练的读数器，在同一编码的三种次序里读出的行号。
 # 说明：三张 14 乘 14 的图。左图，interleaved：横条，上深下浅。中图和右图，mae 和 timm：条纹竖了起来，深浅不按次序。
 #

@@ -1,19 +1,21 @@
 # ---
-# title: 掩码与泄漏
-# description: 二十分钟的实验：先预测，再运行，再改动。填充分走多少注意力，两层之间朝哪边流，NaN 怎样扩散，填充放在左边又会怎样。
+# title-en: Masks and leaks
+# title-zh: 掩码与泄漏
+# description-en: A lab of twenty minutes. Predict, run and change how much attention pads take, in which direction it flows through two layers, how NaN spreads, and what pads on the left do.
+# description-zh: 二十分钟的实验：先预测，再运行，再改动。填充分走多少注意力，两层之间朝哪边流，NaN 怎样扩散，填充放在左边又会怎样。
 # needs: [masks]
-# jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
 # ---
 
-# %% [markdown]
+# %% [markdown] lang="en"
+# # Masks and leaks {#masks-lab}
+#
+# The chapter on [padding and masks](../masks.md) measures each leak once. Here you turn the knobs yourself, for about
+# twenty minutes. The rhythm of each section: **predict** on paper, run the cell, change something.
+#
+# Symbols: $n$ real tokens, $p$ pads, $t$ a position. $L$ is the leak in, the share of their attention that real queries
+# spend on pads. $L'$ is the leak out, the share that pads spend on real tokens.
+
+# %% [markdown] lang="zh"
 # # 掩码与泄漏 {#masks-lab}
 #
 # [填充与掩码](../masks.md)一章把每种泄漏各量了一次。这里由你自己来调，大约二十分钟。每一节的节奏都一样：先在纸上**预测**，再运行，然后改点什么。
@@ -40,7 +42,13 @@ plt.rcParams["axes.prop_cycle"] = plt.cycler(
     linestyle=["-", "--", "-.", ":"],
 )
 
-# %% [markdown]
+# %% [markdown] lang="en"
+# ## Guess a share {#share}
+#
+# Five tokens, sinusoidal codes, random projections of scale $s$. **Predict:** with one pad, how large is $L$? And with
+# five pads: more or less than one half?
+
+# %% [markdown] lang="zh"
 # ## 猜一个份额 {#share}
 #
 # 5 个词元，正弦位置编码，尺度为 $s$ 的随机投影。**预测**：只有一个填充时，$L$ 有多大？有 5 个填充时，超过一半，还是不到？
@@ -67,7 +75,18 @@ for p in [1, 2, 4, 8]:
     leak = leak_in(weights, mask)
     print(f"p = {p}  L = {leak:.3f}  p/(n+p) = {p / (n + p):.3f}")
 
-# %% [markdown]
+# %% [markdown] lang="en"
+# Small projections give small scores, and small scores give nearly equal weights. Then each of the $n + p$ keys gets its
+# equal share, and the pads together $p/(n+p)$. Whatever is above or below that is chance: how well the codes happen to fit the queries.
+#
+# **Try it.** Replace the seed 5 by others. How far from $p/(n+p)$ does $L$ get?
+#
+# ## Sharp and flat attention {#scale}
+#
+# A trained model has larger scores than one at the start. **Predict:** multiply all projections by 30, so that scores grow
+# 900-fold. Do the pads get less?
+
+# %% [markdown] lang="zh"
 # 投影小，分数就小；分数小，权重就差不多相等。于是 $n + p$ 个键各拿一份，填充合起来是 $p/(n+p)$。高一点低一点全凭运气，要看编码与查询恰好合不合。
 #
 # **动手**：把种子 5 换成别的。$L$ 会偏离 $p/(n+p)$ 多远？
@@ -92,9 +111,26 @@ ax.plot(counts, equal, label="p/(n+p)", zorder=0, **broad)
 ax.set(xlabel="p", ylabel="L", ylim=(-0.03, 1.03))
 ax.legend();
 
-# %% [markdown]
+# %% [markdown] lang="en"
+# Figure: Leak by number of pads for three scales of the projections, and the equal share as a broad grey line.
+# Description: Four rising curves that start at 0. The flattest attention, s = 0.02, lies on the grey line of p/(n+p) and reaches 0.93. The curve for s = 0.3 runs below it and reaches 0.82. The curve for s = 0.6 stays below 0.2.
+# <!-- holds: rises(circles); rises(squares); rises(triangles); last(circles) == 0.93; last(squares) == 0.82; top(triangles) < 0.2 -->
+#
+# Here they do. A real token is a word plus a code, a pad is a code alone: the shorter vector. Large scores, for better or worse, belong to
+# long vectors, and sharp attention goes to the largest. But the leak does not reach 0, and it grows with every pad.
+#
+# **Try it.** Give the pads a vector as long as a word, as an embedding without `padding_idx` does: `x[mask] += rng.normal(size=dim)`. Run
+# the cell a few times. With $s = 0.6$ and four pads, what is the smallest share you find, and what is the largest?
+#
+# ## How far down? {#value}
+#
+# Add a finite $v$ to the scores of the pads in place of $-\infty$. **Predict:** at which $v$ does $L$ fall below the step of
+# `float32`, $2^{-23}$?
+
+# %% [markdown] lang="zh"
 # 图：三种投影尺度下，泄漏随填充个数的变化；灰色宽线是各键均分时的份额。
 # 说明：四条曲线都从 0 开始上升。最平坦的注意力 s = 0.02 落在灰线 p/(n+p) 上，升到 0.93。s = 0.3 的曲线低一些，升到 0.82。s = 0.6 的曲线始终低于 0.2。
+# <!-- holds: rises(circles); rises(squares); rises(triangles); last(circles) == 0.93; last(squares) == 0.82; top(triangles) < 0.2 -->
 #
 # 这里确实会。真实词元是词嵌入加编码，填充只有编码，模长更小。很大的分数，无论正负，都来自模长大的向量；注意力一尖锐，就投向分数最大的那几个。不过泄漏到不了 0，每多一个填充还会再多一点。
 #
@@ -121,9 +157,25 @@ ax.set(xlabel="v", ylabel="L", xlim=(1, -41), yticks=[1, 1e-4, 1e-8, 1e-12, 1e-1
 ax.set_yticklabels(["1", "10⁻⁴", "10⁻⁸", "10⁻¹²", "10⁻¹⁶"])
 ax.minorticks_off()
 
-# %% [markdown]
+# %% [markdown] lang="en"
+# Figure: Leak against the value that is added to the scores of pads, on a logarithmic axis, with the step of float32 as a grey line.
+# Description: A straight falling line of dots from about 0.4 at v = 0 to about 3e-18 at v = -40. It crosses the grey line between v = -14 and v = -16.
+# <!-- holds: rises(solid); last(solid) == 0.4; at(solid, -14) > 2**-23; at(solid, -16) < 2**-23; first(solid) < 4e-18 -->
+#
+# Each step of $-1$ divides the leak by $e$. A straight line never reaches zero; `exp` does only because numbers end. In
+# `float64` that happens near $v = -745$.
+#
+# **Try it.** Real scores can be large. Give the first pad a score bonus of $+30$ by `bias`, and see what $v = -20$ is worth then.
+#
+# ## Two layers, two directions {#layers}
+#
+# Three plans for two layers: no key mask (0 0), in the first only (1 0), in both (1 1). Rows of a map are queries, columns
+# keys; dashed lines part real tokens from pads. **Predict** $L$ and $L'$ of each map, 0 or 1 or between.
+
+# %% [markdown] lang="zh"
 # 图：泄漏与填充分数所加之值的关系，纵轴为对数；灰线是 float32 的相对精度。
-# 说明：一串点连成下降的直线，从 v = 0 处的约 0.4 降到 v = -40 处的约 1e-18，在 v = -14 与 v = -16 之间穿过灰线。
+# 说明：一串点连成下降的直线，从 v = 0 处的约 0.4 降到 v = -40 处的约 3e-18，在 v = -14 与 v = -16 之间穿过灰线。
+# <!-- holds: rises(solid); last(solid) == 0.4; at(solid, -14) > 2**-23; at(solid, -16) < 2**-23; first(solid) < 4e-18 -->
 #
 # 每多加一个 $-1$，泄漏就除以 $e$。直线到不了零；`exp` 能到，只因为浮点数终有尽头。在 `float64` 里，那要到 $v = -745$ 附近。
 #
@@ -157,7 +209,21 @@ axes[0, 0].set_ylabel("ℓ = 2\nt")
 axes[1, 0].set_ylabel("ℓ = 1\nt")
 fig.colorbar(image, ax=axes, label="A", ticks=[0, 0.2, 0.4], shrink=0.5);
 
-# %% [markdown]
+# %% [markdown] lang="en"
+# Figure: Attention weights of two layers, the first below the second, under three plans of masking.
+# Description: Six heat maps in two rows and three columns. Left column: shades everywhere, L and L' between 0 and 1 in both layers. Middle column: in the lower map the columns of the pads are empty, L = 0.00 and L' = 1.00; in the upper map they are shaded again. Right column: the columns of the pads are empty in both maps.
+#
+# Look at the middle column. In the lower map pads read the real tokens with all their weight, $L' = 1$. In the upper one
+# the real tokens read the pads. So real content makes a detour and comes back, mixed.
+#
+# **Try it.** Add the plan `"0 1"`. Which of its two leaks reaches the output of real tokens?
+#
+# ## NaN on the march {#nan}
+#
+# Now a layer of PyTorch (this cell needs `torch`), without gradients, with four pads on the left under a causal mask. **Predict:** which rows are NaN after the first layer?
+# And after the fourth?
+
+# %% [markdown] lang="zh"
 # 图：三种方案下两层的注意力权重，第一层在下，第二层在上。
 # 说明：六张热图，两行三列。左列：处处有颜色，两层的 L 和 L' 都在 0 与 1 之间。中列：下图里填充的几列是空的，L = 0.00，L' = 1.00；上图里它们又有了颜色。右列：两张图里填充的几列都是空的。
 #
@@ -192,7 +258,22 @@ for depth, t in zip(*np.nonzero(rows)):
     ax.text(t, depth, "NaN", ha="center", va="center", color="white", fontsize=10)
 ax.set(xlabel="t", ylabel="ℓ", xticks=range(n + 4), yticks=range(depths + 1));
 
-# %% [markdown]
+# %% [markdown] lang="en"
+# Figure: Which rows are NaN after each layer. Upwards: layers, to the right: positions.
+# Description: A grid of five rows and nine columns. The bottom row, the input, has no NaN. In row 1 the positions 0 to 3 are NaN. In the rows 2 to 4 all nine positions are NaN.
+#
+# One layer makes it, the next one spreads it, and there is nothing left for the third to do. The weights of the pads are
+# exactly 0 in the second layer. But the weighted sum contains $0 \cdot \mathrm{NaN}$.
+#
+# **Try it.** Remove `torch.no_grad()`. Then put it back, and give the layer `safe_mask(combine_masks(left, mask=causal))` through
+# `multihead_mask` instead of both masks. All three functions are in `posenc.masks`.
+#
+# ## More pads on the left, more change? {#left}
+#
+# Pads on the left shift the codes of all real tokens by $p$. The key mask is on, so nothing leaks. **Predict:** does the change grow with
+# $p$ without end?
+
+# %% [markdown] lang="zh"
 # 图：每一层之后哪些行是 NaN。纵向是层，横向是位置。
 # 说明：五行九列的格子。最下面一行是输入，没有 NaN。第 1 行里位置 0 到 3 是 NaN。第 2 到 4 行里九个位置全是 NaN。
 #
@@ -217,11 +298,28 @@ fig, ax = plt.subplots(figsize=(4.8, 2.6))
 ax.plot(shifts, changes, marker=".", markersize=4)
 ax.set(xlabel="p", ylabel="max |Δ|", ylim=(0, None));
 
-# %% [markdown]
-# 图：真实输出的最大变化与左边填充个数的关系，编码按列计数。
-# 说明：曲线从 0 升到 p = 10 处约 0.7 的峰，落到 p = 19 处约 0.24，再升到 p = 29 处的第二个峰，然后又落下。
+# %% [markdown] lang="en"
+# Figure: Largest change of a real output against the number of pads on its left, codes counted by place.
+# Description: A curve that starts at 0, rises to a peak of about 0.7 at p = 10 and falls to about 0.24 at p = 19. Then it swings, with peaks at p = 24, 29 and 36, of which that at 29 is the highest.
+# <!-- holds: peaks(solid) == 10, 24, 29, 36; top(solid) == 0.7; dip(solid, 10, 40) == 19; at(solid, 19) == 0.24; peak(solid, 20) == 29 -->
 #
-# 它在摆动。$p = 19$ 处的低谷值得对照编码的波长来看：最快的指针 6.28 个位置转一圈，到 19 时转了三圈；第二快的要 19.87 才转一圈。两根快针都差不多回到了原处，只剩慢针还记得这次移动。
+# It swings. The deep dip at $p = 19$ is worth a look at the wavelengths of the code: the fastest hand turns once in $6.28$ positions, so after 19 it
+# has made three turns; the next one needs $19.87$ for a turn. Both fast hands are nearly back where they were, and only the slow ones tell of the
+# shift.
+#
+# **Try it.** At which $p$ near 40 do you expect the next dip? Check. Then use `posenc.masks.positions_from_mask(mask)` as the positions of the codes. What does the curve look like now?
+#
+# ## Check a model {#check}
+#
+# `check_padding` does all this for any model. Columns: key mask or not; side of the pads, R or L; whether all is well; the largest change; and the change when
+# something else stands in the pads. **Predict** the four lines.
+
+# %% [markdown] lang="zh"
+# 图：真实输出的最大变化与左边填充个数的关系，编码按列计数。
+# 说明：曲线从 0 升到 p = 10 处约 0.7 的峰，落到 p = 19 处约 0.24；接着来回摆动，在 p = 24、29、36 处有峰，其中 29 处的最高。
+# <!-- holds: peaks(solid) == 10, 24, 29, 36; top(solid) == 0.7; dip(solid, 10, 40) == 19; at(solid, 19) == 0.24; peak(solid, 20) == 29 -->
+#
+# 它在摆动。$p = 19$ 处的低谷值得对照编码的波长来看：最快的指针 $6.28$ 个位置转一圈，到 19 时转了三圈；第二快的要 $19.87$ 才转一圈。两根快针都差不多回到了原处，只剩慢针还记得这次移动。
 #
 # **动手**：$p$ 接近 40 时，下一个低谷会在哪里？验证一下。再把编码的位置换成 `posenc.masks.positions_from_mask(mask)`，曲线会变成什么样？
 #
@@ -250,7 +348,23 @@ for key_mask in [False, True]:
         numbers = f"{r.change:.2f}  {r.content:.2f}"
         print(f"{key_mask!s:5}  {side}  {r.ok!s:5}  {numbers}")
 
-# %% [markdown]
+# %% [markdown] lang="en"
+# In the first two lines both numbers are large: the pads are read. In the last one the outputs change although the content of the pads does not
+# matter: positions were counted by place. And the third line is what you want.
+#
+# **Try it.** Mend the last line. Then find the other mistakes that one can make: give the key mask to the first of the two layers only; return
+# `h.mean(axis=1)`; return `posenc.masks.masked_mean(h, padding_mask)`. Say before each run which lines will be True.
+#
+# ## What to take away {#take-away}
+#
+# - Flat attention gives pads the share that their number gives them; sharp attention gives them more or less, and never 0.
+# - A mask is $-\infty$ before the softmax, in every layer. Anything finite leaks; a row with nothing left is a case of its own.
+# - Content flows out of real tokens into pads, and back wherever one later step reads the pads.
+# - Pads on the left move absolute positions, not offsets.
+#
+# Back to the [chapter](../masks.md), where each of these comes with its cure.
+
+# %% [markdown] lang="zh"
 # 前两行的两个数都大：填充被读到了。最后一行，填充的内容无关紧要，输出却变了，因为位置是按列数的。第三行才是想要的样子。
 #
 # **动手**：把最后一行修好。再把别的错误也犯一遍：只给两层中的第一层加键填充掩码；返回 `h.mean(axis=1)`；返回 `posenc.masks.masked_mean(h, padding_mask)`。每次运行之前，先说出哪几行会是 True。
