@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
+from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 import array_api_compat
 import numpy as np
 
-# What may be an array of any library or a list of numbers, as positions may.
+# What a library gives, inside a formula and as its result where the axes become more or fewer. A protocol would have
+# to list each method that is called on it, and would refuse callers the others.
 Array = Any
 
 
@@ -23,14 +26,20 @@ class OneArray(Protocol):
     @property
     def ndim(self) -> int: ...
     def __getitem__(self, key: Any, /) -> Any: ...
+    def __sub__(self, other: Any, /) -> Any: ...
+    def __neg__(self, /) -> Any: ...
+    def __lt__(self, other: Any, /) -> Any: ...
 
 
 # Torch in, torch out. For results with as many axes as the argument: NumPy types may say how many those are.
 ArrayT = TypeVar("ArrayT", bound=OneArray)
 
-# A dtype, a namespace or a device of any of them.
-DType = Any
-Namespace = Any
+# What may come as a list, such as positions.
+ArrayLike = OneArray | Sequence[Any]
+
+# A library. Its dtypes have no class in common.
+Namespace = ModuleType
+DType = object
 
 
 def is_array(value: object) -> bool:
@@ -118,7 +127,7 @@ def autocast_is_on(array: Array) -> bool:
     return bool(torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind))
 
 
-def attention_dtype(array: Array) -> DType:
+def attention_dtype(array: Array) -> Any:
     """The dtype that attention of torch computes with this array in: its own, but where torch.autocast is on."""
     torch = sys.modules.get("torch")
     if (
@@ -150,6 +159,6 @@ def to_device_of(array: np.ndarray, like: Array, xp: Namespace) -> Array:
     return xp.asarray(array, device=device_of(like))
 
 
-def wide_dtype(xp: Namespace, *arrays: Array) -> DType:
+def wide_dtype(xp: Namespace, *arrays: Array) -> Any:
     """The dtype to compute in: the widest of the arrays', float32 at least."""
     return xp.result_type(*(array.dtype for array in arrays), xp.float32)

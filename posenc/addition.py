@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import math
 
-from posenc._arrays import Array, ArrayT, Namespace, namespace, wide_dtype
+from posenc._arrays import Array, ArrayT, Namespace, OneArray, namespace, wide_dtype
 from posenc._checks import check_flag, floating
 
 __all__ = ["add_positions", "concat_positions"]
 
 
-def add_positions(x: ArrayT, pe: Array, *, scale: bool = False) -> ArrayT:
+def add_positions(x: ArrayT, pe: OneArray, *, scale: bool = False) -> ArrayT:
     """Token embeddings plus their position codes, the input of a Transformer.
 
     x + pe, or with `scale` sqrt(dim) · x + pe.
@@ -49,7 +49,7 @@ def add_positions(x: ArrayT, pe: Array, *, scale: bool = False) -> ArrayT:
     return xp.astype(embeddings + xp.astype(pe, wide), x.dtype)
 
 
-def concat_positions(x: ArrayT, pe: Array) -> ArrayT:
+def concat_positions(x: ArrayT, pe: OneArray) -> ArrayT:
     """Token embeddings with their position codes beside them, in columns of their own.
 
     [x; pe]. A linear layer on it is [x; pe] [W_x; W_p] = x W_x + pe W_p; with W_x = W_p = W it is

@@ -16,9 +16,11 @@ import numpy as np
 
 from posenc._arrays import (
     Array,
+    ArrayLike,
     ArrayT,
     DType,
     Namespace,
+    OneArray,
     attention_dtype,
     is_array,
     namespace,
@@ -48,7 +50,7 @@ def alibi_slopes(num_heads: int, *, like: np.ndarray | None = ...) -> np.ndarray
 def alibi_slopes(num_heads: int, *, like: ArrayT) -> ArrayT: ...
 
 
-def alibi_slopes(num_heads: int, *, like: Array | None = None) -> Array:
+def alibi_slopes(num_heads: int, *, like: OneArray | None = None) -> Array:
     """The published slope of each head.
 
     m_h = 2^(−8h/H) for h = 1..H, if H is a power of two. Otherwise those of the power of two below H, then
@@ -80,8 +82,8 @@ def alibi_slopes(num_heads: int, *, like: Array | None = None) -> Array:
 
 def alibi_bias(
     slopes: float | Array,
-    query_positions: int | Array,
-    key_positions: int | Array | None = None,
+    query_positions: int | ArrayLike,
+    key_positions: int | ArrayLike | None = None,
     *,
     causal: bool = True,
     dtype: DType | None = None,
@@ -134,7 +136,7 @@ def add_alibi_columns(
     query: ArrayT,
     key: ArrayT,
     slopes: float | Array,
-    positions: int | Array | None = None,
+    positions: int | ArrayLike | None = None,
     *,
     scale: float | None = None,
     center: float = 0.0,
@@ -232,8 +234,8 @@ def _check_pair(query: Array, key: Array) -> Namespace:
 
 def make_bias(
     m: Array,
-    query_positions: int | Array,
-    key_positions: int | Array | None,
+    query_positions: int | ArrayLike,
+    key_positions: int | ArrayLike | None,
     causal: bool,
     dtype: DType,
     xp: Namespace,
@@ -299,7 +301,7 @@ def _append(x: Array, columns: Array, width: int, xp: Namespace) -> Array:
     return xp.concat([x, xp.broadcast_to(added, (*x.shape[:-1], added.shape[-1]))], axis=-1)
 
 
-def check_slopes(slopes: float | Array, *others: int | Array | None) -> tuple[Namespace, Array]:
+def check_slopes(slopes: float | Array, *others: int | ArrayLike | None) -> tuple[Namespace, Array]:
     """Slopes as a floating array (heads,) or (), of the library and device of the first array of `others`."""
     if isinstance(slopes, int | np.integer):
         raise TypeError(

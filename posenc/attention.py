@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import math
 
-from posenc._arrays import Array, Namespace, namespace, no_autocast, wide_dtype
+from posenc._arrays import Array, ArrayT, Namespace, OneArray, namespace, no_autocast, wide_dtype
 from posenc._checks import floating, number
 
 __all__ = ["dot_product_attention"]
 
 
 def dot_product_attention(
-    query: Array,
-    key: Array,
-    value: Array,
+    query: ArrayT,
+    key: OneArray,
+    value: OneArray,
     *,
-    bias: Array | None = None,
-    mask: Array | None = None,
-    key_padding_mask: Array | None = None,
+    bias: OneArray | None = None,
+    mask: OneArray | None = None,
+    key_padding_mask: OneArray | None = None,
     scale: float | None = None,
-) -> tuple[Array, Array]:
+) -> tuple[ArrayT, ArrayT]:
     """Attention output and attention weights.
 
     weights = softmax(query keyᵀ · scale + bias) over the keys that the masks leave; output = weights value.

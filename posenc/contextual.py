@@ -20,6 +20,7 @@ from posenc._arrays import (
     ArrayT,
     DType,
     Namespace,
+    OneArray,
     device_of,
     is_tensor,
     namespace,
@@ -62,7 +63,7 @@ def forget_positions(log_gates: ArrayT) -> ArrayT:
     return _running_sum(0 - xp.astype(log_gates, xp.float64), xp)
 
 
-def forget_bias(log_gates: Array, n_query: int | None = None, *, dtype: DType | None = None) -> Array:
+def forget_bias(log_gates: OneArray, n_query: int | None = None, *, dtype: DType | None = None) -> Array:
     """The term that a forget gate adds to the attention scores, after their scaling.
 
     B(t, u) = log f_{u+1} + ... + log f_t for u ≤ t, −inf for u > t: what lies between is forgotten, the key's own
@@ -146,7 +147,7 @@ def contextual_positions(gates: ArrayT, *, max_position: int) -> ArrayT:
     return xp.clip(sums, None, float(most))
 
 
-def contextual_bias(query: ArrayT, table: ArrayT, positions: Array) -> ArrayT:
+def contextual_bias(query: ArrayT, table: ArrayT, positions: OneArray) -> ArrayT:
     """The term that learned vectors of contextual positions add to the attention scores.
 
     b_tu = q_t · e(p_tu), with e(p) = (1 − r) e_z + r e_{z+1} between the rows, z = floor(p) and r = p − z.

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from posenc._arrays import Array, ArrayT, DType, Namespace, torch_namespace, wide_dtype
+from posenc._arrays import Array, ArrayLike, ArrayT, DType, Namespace, OneArray, torch_namespace, wide_dtype
 from posenc._checks import (
     as_numbers,
     as_positions,
@@ -39,7 +39,7 @@ __all__ = [
 # --- Angles of rotary pairs
 
 
-def turns(frequencies: Array, length: int) -> Array:
+def turns(frequencies: ArrayLike, length: int) -> Array:
     """How often each rotary pair goes round in a text.
 
     ω_i n / 2π: below 1 for a pair with a wavelength above n, which meets only a part of its angles.
@@ -62,7 +62,7 @@ def turns(frequencies: Array, length: int) -> Array:
 
 
 def unseen_angles(
-    frequencies: Array, trained_length: int, length: int, *, stretched: Array | None = None
+    frequencies: ArrayLike, trained_length: int, length: int, *, stretched: ArrayLike | None = None
 ) -> Array:
     """The share of its circle that each rotary pair reaches past the trained length, and not before.
 
@@ -96,7 +96,7 @@ def unseen_angles(
     return xp.clip(xp.clip(turns(after, length), None, 1.0) - seen, 0.0, None)
 
 
-def first_negative(frequencies: Array, *, limit: int = 2**20) -> int | None:
+def first_negative(frequencies: ArrayLike, *, limit: int = 2**20) -> int | None:
     """The smallest distance at which the cosines of all pairs have a negative sum.
 
     min {k ≥ 1 : Σ_i cos ω_i k < 0}.
@@ -164,7 +164,7 @@ def smallest_base(length: int, dim: int) -> float:
 # --- Attention that spreads
 
 
-def attention_entropy(weights: Array) -> Array:
+def attention_entropy(weights: OneArray) -> Array:
     """How many keys attention is spread over: the entropy of each row of weights.
 
     −Σ_u w(t, u) ln w(t, u), in nats: ln n for n equal weights, 0 for a single one. Its exponential is a number of
@@ -194,7 +194,7 @@ def attention_entropy(weights: Array) -> Array:
     return 0.0 - xp.sum(w * xp.log(xp.where(w > 0, w, xp.ones_like(w))), axis=-1)
 
 
-def logn_scale(positions: int | Array, trained_length: int, *, dtype: DType | None = None) -> Array:
+def logn_scale(positions: int | ArrayLike, trained_length: int, *, dtype: DType | None = None) -> Array:
     """The factor on the scores of a query that keeps attention from spreading as its keys become more.
 
     max(1, ln(t + 1) / ln L) for a causal query at t, which has t + 1 keys.

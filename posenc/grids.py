@@ -12,7 +12,16 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from posenc._arrays import Array, ArrayT, DType, Namespace, no_autocast, to_device_of, torch_namespace
+from posenc._arrays import (
+    Array,
+    ArrayLike,
+    ArrayT,
+    DType,
+    Namespace,
+    no_autocast,
+    to_device_of,
+    torch_namespace,
+)
 from posenc._checks import (
     as_numbers,
     as_places,
@@ -102,7 +111,7 @@ def grid_encoding(
 
 
 def coordinate_encoding(
-    coordinates: Array,
+    coordinates: ArrayLike,
     dim: int,
     *,
     base: float = 10000.0,
@@ -364,7 +373,7 @@ def _mixed(blocks: Array, old_rows: np.ndarray, weights: np.ndarray, xp: Namespa
 # --- Generators
 
 
-def generated_rotation(generators: Array, coordinates: Array) -> np.ndarray:
+def generated_rotation(generators: ArrayLike, coordinates: ArrayLike) -> np.ndarray:
     """The rotation exp(Σ_a t_a G_a) of a point, from one skew-symmetric generator G_a for each axis.
 
     R(t)ᵀ R(u) depends on u − t alone if and only if all the generators commute, G_a G_b = G_b G_a. Then one

@@ -14,8 +14,10 @@ import numpy as np
 
 from posenc._arrays import (
     Array,
+    ArrayLike,
     ArrayT,
     Namespace,
+    OneArray,
     device_of,
     is_array,
     is_concrete,
@@ -32,7 +34,7 @@ Overflow = Literal["error", "clamp"]
 Kernel = Literal["linear", "cubic"]
 
 
-def learned_encoding(positions: int | Array, table: Array, *, overflow: Overflow = "error") -> Array:
+def learned_encoding(positions: int | ArrayLike, table: OneArray, *, overflow: Overflow = "error") -> Array:
     """The rows of a table of learned positional embeddings.
 
     p_t = table[t], rows counted from 0; with overflow="clamp" p_t = table[min(t, max_len − 1)].

@@ -11,7 +11,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posenc._arrays import Array, DType, namespace, to_device_of, torch_namespace, wide_dtype
+from posenc._arrays import (
+    Array,
+    ArrayLike,
+    DType,
+    OneArray,
+    namespace,
+    to_device_of,
+    torch_namespace,
+    wide_dtype,
+)
 from posenc._checks import as_numbers, as_positions, check_float_dtype, floating, integer, is_length, number
 
 __all__ = [
@@ -58,7 +67,7 @@ def rbf_centers(n: int, sigma: float, *, spacing: float = 1.0) -> np.ndarray:
 
 
 def rbf_encoding(
-    positions: int | Array, centers: Array, sigma: float, *, dtype: DType | None = None
+    positions: int | ArrayLike, centers: ArrayLike, sigma: float, *, dtype: DType | None = None
 ) -> Array:
     """A code of Gaussian bumps: how near a position is to each of the centres.
 
@@ -98,7 +107,7 @@ def rbf_encoding(
     return xp.astype(xp.exp(-(((t[..., None] - c) / sigma) ** 2) / 2), dtype)
 
 
-def rbf_kernel(offsets: int | Array, sigma: float, *, spacing: float = 1.0) -> Array:
+def rbf_kernel(offsets: int | ArrayLike, sigma: float, *, spacing: float = 1.0) -> Array:
     """Dot product of two codes of Gaussian bumps that lie `offsets` apart, for centres without an end.
 
     PE(t) · PE(t + k) = σ√π/Δc · exp(−k² / (4σ²)), a Gaussian of width σ√2.
@@ -122,7 +131,7 @@ def rbf_kernel(offsets: int | Array, sigma: float, *, spacing: float = 1.0) -> A
     return sigma * math.sqrt(math.pi) / spacing * xp.exp(-((k / sigma) ** 2) / 4)
 
 
-def gram_condition(codes: Array) -> float:
+def gram_condition(codes: OneArray) -> float:
     """Condition number of the Gram matrix of codes: how near some of them are to saying nothing new.
 
     (largest / smallest singular value of the codes)². An error in a dot product can grow by this factor where
@@ -174,7 +183,7 @@ def gaussian_weights(n: int, std: float) -> np.ndarray:
     return weights / weights.sum(axis=-1, keepdims=True)
 
 
-def total_variation(first: Array, second: Array) -> Array:
+def total_variation(first: OneArray, second: OneArray) -> Array:
     """Total variation distance of distributions: the share of the weight that lies elsewhere.
 
     ½ Σ_u |p(u) − q(u)|, between 0 and 1.
@@ -220,7 +229,7 @@ class LocalityProfile(NamedTuple):
     """The distance after which the score rises for the first time, or None if it never does."""
 
 
-def locality_profile(scores: Array) -> LocalityProfile:
+def locality_profile(scores: ArrayLike) -> LocalityProfile:
     """How reliably a nearer key has the higher score, over all pairs of distances 1..n.
 
     nearer_wins = P(s(near) > s(far)), for near < far drawn from the pairs of 1..n with equal chance.

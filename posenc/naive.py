@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from posenc._arrays import Array, DType, Namespace, namespace, torch_namespace
+from posenc._arrays import Array, ArrayLike, DType, Namespace, OneArray, namespace, torch_namespace
 from posenc._checks import as_positions, check_float_dtype, integer, is_length
 from posenc.shift import positional_scores
 
@@ -10,7 +10,7 @@ __all__ = ["argmax_positions", "integer_encoding", "one_hot_encoding"]
 
 
 def integer_encoding(
-    positions: int | Array, dim: int, *, start: int = 0, dtype: DType | None = None
+    positions: int | ArrayLike, dim: int, *, start: int = 0, dtype: DType | None = None
 ) -> Array:
     """The position itself, written into every dimension.
 
@@ -53,7 +53,9 @@ def integer_encoding(
     return column + xp.zeros((dim,), dtype=column.dtype, device=column.device)
 
 
-def one_hot_encoding(positions: int | Array, size: int | None = None, *, dtype: DType | None = None) -> Array:
+def one_hot_encoding(
+    positions: int | ArrayLike, size: int | None = None, *, dtype: DType | None = None
+) -> Array:
     """One axis for each position: 1 at index t, 0 elsewhere.
 
     Multiplied by a matrix W it picks a row: e_t W = W[t]. So a one-hot code before a linear layer is a
@@ -90,7 +92,7 @@ def one_hot_encoding(positions: int | Array, size: int | None = None, *, dtype: 
     return xp.astype(t[..., None] == axes, check_float_dtype(dtype, xp))
 
 
-def argmax_positions(encoding: Array, w_query: Array, w_key: Array) -> Array:
+def argmax_positions(encoding: OneArray, w_query: OneArray, w_key: OneArray) -> Array:
     """Which position each position would attend to most, judged by positions alone.
 
     argmax over u of (p_t W_Q) · (p_u W_K).
@@ -113,7 +115,7 @@ def argmax_positions(encoding: Array, w_query: Array, w_key: Array) -> Array:
     return namespace(scores).argmax(scores, axis=-1)
 
 
-def _positions(positions: int | Array, dtype: DType) -> tuple[Namespace, Array]:
+def _positions(positions: int | ArrayLike, dtype: DType) -> tuple[Namespace, Array]:
     """`as_positions`, except that an integer n with a torch dtype is counted out in torch."""
     xp = torch_namespace(dtype) if is_length(positions) else None
     if xp is not None:

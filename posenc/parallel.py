@@ -16,7 +16,17 @@ from typing import Literal
 
 import numpy as np
 
-from posenc._arrays import Array, Namespace, is_array, is_concrete, namespace, to_device_of
+from posenc._arrays import (
+    Array,
+    ArrayLike,
+    ArrayT,
+    Namespace,
+    OneArray,
+    is_array,
+    is_concrete,
+    namespace,
+    to_device_of,
+)
 from posenc._checks import as_positions, check_flag, integer, is_length, of_library
 from posenc.alibi import alibi_bias
 from posenc.attention import attend, check_shapes
@@ -31,7 +41,7 @@ State = tuple[Array, Array]
 
 
 def shard_positions(
-    n: int, rank: int, world: int, *, scheme: Scheme = "contiguous", like: Array | None = None
+    n: int, rank: int, world: int, *, scheme: Scheme = "contiguous", like: OneArray | None = None
 ) -> Array:
     """The positions that one machine of several holds.
 
@@ -120,11 +130,11 @@ def ring_work(n: int, world: int, *, scheme: Scheme = "contiguous") -> np.ndarra
 
 def ring_step(
     state: State | None,
-    query: Array,
-    key: Array,
-    value: Array,
-    query_positions: Array,
-    key_positions: Array,
+    query: OneArray,
+    key: OneArray,
+    value: OneArray,
+    query_positions: ArrayLike,
+    key_positions: ArrayLike,
     *,
     causal: bool = True,
     slopes: float | Array | None = None,
@@ -225,15 +235,15 @@ def _places(name: str, positions: Array, x: Array, xp: Namespace) -> Array:
 
 
 def ring_attention(
-    queries: Sequence[Array],
-    keys: Sequence[Array],
-    values: Sequence[Array],
-    positions: Sequence[Array],
+    queries: Sequence[ArrayT],
+    keys: Sequence[OneArray],
+    values: Sequence[OneArray],
+    positions: Sequence[ArrayLike],
     *,
     causal: bool = True,
     slopes: float | Array | None = None,
     scale: float | None = None,
-) -> list[Array]:
+) -> list[ArrayT]:
     """What each rank of a ring gets for its queries: all of them in this process, one after the other.
 
     In step z rank r computes with the keys of rank (r − z) mod world, by `ring_step`, and passes them on. The

@@ -15,9 +15,11 @@ import numpy as np
 
 from posenc._arrays import (
     Array,
+    ArrayLike,
     ArrayT,
     DType,
     Namespace,
+    OneArray,
     is_array,
     namespace,
     to_device_of,
@@ -107,7 +109,7 @@ def _block_diagonal(blocks: Array, xp: Namespace) -> Array:
 
 
 def sine_only_encoding(
-    positions: int | Array, dim: int, *, base: float = 10000.0, dtype: DType | None = None
+    positions: int | ArrayLike, dim: int, *, base: float = 10000.0, dtype: DType | None = None
 ) -> Array:
     """A code of sines without cosines, each column with a frequency of its own. Kept to show what is lost.
 
@@ -132,7 +134,7 @@ def sine_only_encoding(
 
 
 def cosine_only_encoding(
-    positions: int | Array, dim: int, *, base: float = 10000.0, dtype: DType | None = None
+    positions: int | ArrayLike, dim: int, *, base: float = 10000.0, dtype: DType | None = None
 ) -> Array:
     """A code of cosines without sines, each column with a frequency of its own. Kept to show what is lost.
 
@@ -159,7 +161,7 @@ def cosine_only_encoding(
 # --- The dot product of two codes
 
 
-def relative_kernel(offsets: int | Array, dim: int, *, base: float = 10000.0) -> Array:
+def relative_kernel(offsets: int | ArrayLike, dim: int, *, base: float = 10000.0) -> Array:
     """Dot product of the codes of two positions that lie `offsets` apart, wherever they lie.
 
     K(k) = PE(t) · PE(t + k) = Σ_i cos ω_i k = dim/2 − ‖PE(t + k) − PE(t)‖² / 2.
@@ -233,7 +235,7 @@ def alias_offsets(n: int, *, dim: int, tolerance: float | None = None, base: flo
 # --- Attention scores from positions alone
 
 
-def positional_scores(encoding: Array, w_query: Array, w_key: Array) -> Array:
+def positional_scores(encoding: OneArray, w_query: OneArray, w_key: OneArray) -> Array:
     """Attention scores of positions alone: what the codes say before any word is looked at. Not yet scaled.
 
     s(t, u) = (p_t W_Q) · (p_u W_K) = p_t W_Q W_Kᵀ p_uᵀ for rows p_t of `encoding`. Attention divides it by
@@ -310,7 +312,7 @@ def split_block(block: ArrayT) -> tuple[ArrayT, ArrayT]:
     return matrix(a, b, 0 - b, a), matrix(0 - c, e, e, c)
 
 
-def toeplitz_spread(scores: Array) -> Array:
+def toeplitz_spread(scores: OneArray) -> Array:
     """How far scores are from depending on the offset alone: the largest spread along any diagonal.
 
     max over k of (max s(t, t + k) − min s(t, t + k)), both over t. 0, to rounding, means that s is a Toeplitz
@@ -332,7 +334,7 @@ def toeplitz_spread(scores: Array) -> Array:
     return xp.max(highest - lowest, axis=-1)
 
 
-def offset_share(scores: Array) -> Array:
+def offset_share(scores: OneArray) -> Array:
     """How much of the scores the offset explains: 1 if they depend on it alone, near 0 if it says nothing.
 
     1 − Σ (s(t, u) − m(u − t))² / Σ (s(t, u) − m)², where m(k) is the mean of the scores at offset k and m

@@ -11,7 +11,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from posenc._arrays import Array, ArrayT, DType, Namespace, to_device_of, torch_namespace
+from posenc._arrays import Array, ArrayLike, ArrayT, DType, Namespace, OneArray, to_device_of, torch_namespace
 from posenc._checks import (
     as_positions,
     check_base,
@@ -82,10 +82,10 @@ def sinusoidal_encoding(
 def sinusoidal_encoding(positions: ArrayT, dim: int, *, base: float = ..., dtype: DType = ...) -> ArrayT: ...
 @overload
 def sinusoidal_encoding(
-    positions: int | Array, dim: int, *, base: float = ..., dtype: DType = ...
+    positions: int | ArrayLike, dim: int, *, base: float = ..., dtype: DType = ...
 ) -> Any: ...
 def sinusoidal_encoding(
-    positions: int | Array, dim: int, *, base: float = 10000.0, dtype: DType | None = None
+    positions: int | ArrayLike, dim: int, *, base: float = 10000.0, dtype: DType | None = None
 ) -> Array:
     """The sinusoidal encoding of `positions`.
 
@@ -169,7 +169,7 @@ def _interleaved(z: Array, xp: Namespace) -> Array:
     return xp.reshape(xp.view_as_real(z), (*z.shape[:-1], 2 * z.shape[-1]))
 
 
-def code_distance(offsets: int | Array, dim: int, *, base: float = 10000.0) -> Array:
+def code_distance(offsets: int | ArrayLike, dim: int, *, base: float = 10000.0) -> Array:
     """Distance between the codes of two positions that lie `offsets` apart, wherever they lie.
 
     ‖PE(t + k) − PE(t)‖ = 2 · sqrt(Σ_i sin²(ω_i k / 2)): a chord on each of the dim/2 unit circles.
@@ -194,7 +194,7 @@ def code_distance(offsets: int | Array, dim: int, *, base: float = 10000.0) -> A
     return 2 * xp.sqrt(total)
 
 
-def decode_position(codes: Array, n: int, *, base: float = 10000.0) -> Array:
+def decode_position(codes: OneArray, n: int, *, base: float = 10000.0) -> Array:
     """The position among 0..n-1 whose code lies nearest to each of `codes`.
 
     All codes have the same norm, so the nearest is the one with the largest dot product.

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc._arrays import Array, DType, Namespace, is_array, to_device_of
+from posenc._arrays import Array, ArrayLike, DType, Namespace, OneArray, is_array, to_device_of
 from posenc._checks import (
     as_numbers,
     check_even_dim,
@@ -72,7 +72,7 @@ def time_frequencies(dim: int, *, shortest: float, longest: float) -> np.ndarray
 
 
 def time_encoding(
-    seconds: Array, dim: int, *, shortest: float, longest: float, dtype: DType | None = None
+    seconds: ArrayLike, dim: int, *, shortest: float, longest: float, dtype: DType | None = None
 ) -> Array:
     """The sinusoidal encoding of times, with periods from `shortest` to `longest`.
 
@@ -154,7 +154,7 @@ _UNITS = {
 }  # fmt: skip
 
 
-def nearest_index(seconds: Array, marks: Array, *, within: float | None = None) -> Array:
+def nearest_index(seconds: ArrayLike, marks: ArrayLike, *, within: float | None = None) -> Array:
     """For each time the index of the nearest mark, such as the frame that is on screen while a word is spoken.
 
     Of marks every 1/fps seconds the nearest is at most 1/(2 · fps) away.
@@ -214,7 +214,7 @@ def nearest_index(seconds: Array, marks: Array, *, within: float | None = None) 
 
 
 def periodic_frequencies(
-    periods: float | Sequence[float] | Array, harmonics: int | Sequence[int] = 1
+    periods: float | Sequence[float] | OneArray, harmonics: int | Sequence[int] = 1
 ) -> np.ndarray:
     """Angular frequencies of waves that fit whole numbers of times into their period.
 
@@ -237,8 +237,8 @@ def periodic_frequencies(
 
 
 def periodic_encoding(
-    times: Array,
-    periods: float | Sequence[float] | Array,
+    times: ArrayLike,
+    periods: float | Sequence[float] | OneArray,
     *,
     harmonics: int | Sequence[int] = 1,
     dtype: DType | None = None,

@@ -12,7 +12,18 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from posenc._arrays import Array, DType, Namespace, device_of, is_array, namespace, to_device_of, wide_dtype
+from posenc._arrays import (
+    Array,
+    ArrayLike,
+    DType,
+    Namespace,
+    OneArray,
+    device_of,
+    is_array,
+    namespace,
+    to_device_of,
+    wide_dtype,
+)
 from posenc._checks import check_finite, check_values, floating, number
 from posenc.relative.offsets import heads_first, lengths, spread, two_positions
 
@@ -24,8 +35,8 @@ KerpleKind = Literal["log", "power"]
 def kerple_bias(
     r1: float | Array,
     r2: float | Array,
-    query_positions: int | Array,
-    key_positions: int | Array | None = None,
+    query_positions: int | ArrayLike,
+    key_positions: int | ArrayLike | None = None,
     *,
     kind: KerpleKind = "log",
 ) -> Array:
@@ -71,8 +82,8 @@ def _parameter(name: str, value: float | Array) -> Array:
 
 
 def fire_distance(
-    query_positions: int | Array,
-    key_positions: int | Array | None = None,
+    query_positions: int | ArrayLike,
+    key_positions: int | ArrayLike | None = None,
     *,
     c: float | Array = 0.1,
     threshold: float | Array = 512.0,
@@ -122,12 +133,12 @@ def _above_zero(name: str, x: float | Array, like: Array, xp: Namespace) -> Arra
 
 
 def fire_bias(
-    hidden_weight: Array,
-    hidden_bias: Array,
-    head_weight: Array,
-    head_bias: Array,
-    query_positions: int | Array,
-    key_positions: int | Array | None = None,
+    hidden_weight: OneArray,
+    hidden_bias: OneArray,
+    head_weight: OneArray,
+    head_bias: OneArray,
+    query_positions: int | ArrayLike,
+    key_positions: int | ArrayLike | None = None,
     *,
     c: float | Array = 0.1,
     threshold: float | Array = 512.0,
@@ -175,8 +186,8 @@ def kerple(
     r2: Array,
     kind: str,
     dtype: DType,
-    query_positions: int | Array,
-    key_positions: int | Array | None,
+    query_positions: int | ArrayLike,
+    key_positions: int | ArrayLike | None,
     xp: Namespace,
 ) -> Array:
     """`posenc.kerple_bias` for r1 and r2 in float64, of shape (heads,) or ()."""
@@ -197,8 +208,8 @@ def kerple(
 def log_distance(
     c: Array,
     threshold: Array,
-    query_positions: int | Array,
-    key_positions: int | Array | None,
+    query_positions: int | ArrayLike,
+    key_positions: int | ArrayLike | None,
     xp: Namespace,
 ) -> Array:
     """`posenc.relative.fire_distance` for c and threshold in float64, without axes."""

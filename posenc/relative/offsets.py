@@ -9,13 +9,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from posenc._arrays import Array, Namespace, device_of, is_tensor, namespace
+from posenc._arrays import Array, ArrayLike, Namespace, OneArray, device_of, is_tensor, namespace
 from posenc._checks import as_positions, integer, is_length, length
 
 __all__ = ["relative_offsets", "toeplitz_bias"]
 
 
-def relative_offsets(query_positions: int | Array, key_positions: int | Array | None = None) -> Array:
+def relative_offsets(query_positions: int | ArrayLike, key_positions: int | ArrayLike | None = None) -> Array:
     """The offset of every key from every query.
 
     k = u − t, for query position t (row) and key position u (column).
@@ -48,7 +48,7 @@ def relative_offsets(query_positions: int | Array, key_positions: int | Array | 
     return u[..., None, :] - t[..., :, None]
 
 
-def toeplitz_bias(values: Array, n_query: int) -> Array:
+def toeplitz_bias(values: OneArray, n_query: int) -> Array:
     """The matrix whose entry depends on the offset alone: one value for each of its n_q + n_k − 1 diagonals.
 
     B(t, u) = values(u − t).
@@ -81,7 +81,9 @@ def toeplitz_bias(values: Array, n_query: int) -> Array:
     return toeplitz(values, n_query, xp)
 
 
-def lengths(query_positions: int | Array, key_positions: int | Array | None) -> tuple[int, int] | None:
+def lengths(
+    query_positions: int | ArrayLike, key_positions: int | ArrayLike | None
+) -> tuple[int, int] | None:
     """n_q and n_k when both are integers, None when there are arrays of positions."""
     if not is_length(query_positions):
         return None
@@ -103,7 +105,7 @@ def lengths(query_positions: int | Array, key_positions: int | Array | None) -> 
 
 
 def two_positions(
-    query_positions: Array, key_positions: int | Array | None
+    query_positions: Array, key_positions: int | ArrayLike | None
 ) -> tuple[Namespace, Array, Array]:
     """Both as arrays of one library and of one leading shape: int64, or float64 if any position is real."""
     xp, t = _as_numbers("query_positions", query_positions)
@@ -162,8 +164,8 @@ def toeplitz(values: Array, n_query: int, xp: Namespace) -> Array:
 
 def spread(
     values: Callable[[Array], Array],
-    query_positions: int | Array,
-    key_positions: int | Array | None,
+    query_positions: int | ArrayLike,
+    key_positions: int | ArrayLike | None,
     like: Array,
     xp: Namespace,
 ) -> Array:

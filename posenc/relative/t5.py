@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from posenc._arrays import Array, Namespace, to_device_of
+from posenc._arrays import Array, ArrayLike, Namespace, OneArray, to_device_of
 from posenc._checks import check_flag, integer, is_length
 from posenc.relative.offsets import as_integers
 from posenc.relative.tables import check_table, from_table
@@ -19,7 +19,7 @@ __all__ = ["t5_bias", "t5_bucket"]
 
 
 def t5_bucket(
-    offsets: int | Array, *, num_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True
+    offsets: int | ArrayLike, *, num_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True
 ) -> Array:
     """The bucket of T5 that an offset falls into: near ones have one each, far ones share.
 
@@ -94,9 +94,9 @@ def _bucket_starts(buckets: int, max_distance: int) -> list[int]:
 
 
 def t5_bias(
-    table: Array,
-    query_positions: int | Array,
-    key_positions: int | Array | None = None,
+    table: OneArray,
+    query_positions: int | ArrayLike,
+    key_positions: int | ArrayLike | None = None,
     *,
     max_distance: int = 128,
     num_buckets: int = 32,

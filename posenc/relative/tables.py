@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from posenc._arrays import Array, Namespace
+from posenc._arrays import Array, ArrayLike, Namespace, OneArray
 from posenc._checks import floating
 from posenc.relative.offsets import check_whole, spread
 
@@ -16,7 +16,7 @@ __all__ = ["relative_bias"]
 
 
 def relative_bias(
-    table: Array, query_positions: int | Array, key_positions: int | Array | None = None
+    table: OneArray, query_positions: int | ArrayLike, key_positions: int | ArrayLike | None = None
 ) -> Array:
     """A bias read from a table with one row for each offset from −K to K; offsets beyond count as ±K.
 
@@ -50,8 +50,8 @@ def relative_bias(
 def from_table(
     table: Array,
     row_of: Callable[[Array], Array],
-    query_positions: int | Array,
-    key_positions: int | Array | None,
+    query_positions: int | ArrayLike,
+    key_positions: int | ArrayLike | None,
     xp: Namespace,
 ) -> Array:
     """Rows of `table`, (rows, heads) or (rows,), by the row that `row_of` finds for an offset."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from posenc._arrays import Array, ArrayT, Namespace, is_tensor, wide_dtype
+from posenc._arrays import Array, ArrayLike, ArrayT, Namespace, is_tensor, wide_dtype
 from posenc._checks import floating
 from posenc.attention import dot_product_attention
 from posenc.relative.offsets import check_whole, spread
@@ -20,8 +20,8 @@ __all__ = ["shaw_attention", "shaw_scores", "shaw_values"]
 def shaw_scores(
     query: ArrayT,
     table: ArrayT,
-    query_positions: int | Array | None = None,
-    key_positions: int | Array | None = None,
+    query_positions: int | ArrayLike | None = None,
+    key_positions: int | ArrayLike | None = None,
 ) -> ArrayT:
     """What Shaw's key table adds to the scores. Not yet scaled.
 
@@ -57,8 +57,8 @@ def shaw_scores(
 def shaw_values(
     weights: ArrayT,
     table: ArrayT,
-    query_positions: int | Array | None = None,
-    key_positions: int | Array | None = None,
+    query_positions: int | ArrayLike | None = None,
+    key_positions: int | ArrayLike | None = None,
 ) -> ArrayT:
     """What Shaw's value table adds to the output of attention.
 
@@ -106,8 +106,8 @@ def shaw_attention(
     *,
     mask: Array | None = None,
     scale: float | None = None,
-    query_positions: int | Array | None = None,
-    key_positions: int | Array | None = None,
+    query_positions: int | ArrayLike | None = None,
+    key_positions: int | ArrayLike | None = None,
 ) -> tuple[ArrayT, ArrayT]:
     """Attention with a vector for each clipped offset, added to the keys and, if wanted, to the values.
 
@@ -153,8 +153,8 @@ def shaw_attention(
 def _row_index(
     rows: int,
     n_query: int,
-    query_positions: int | Array | None,
-    key_positions: int | Array | None,
+    query_positions: int | ArrayLike | None,
+    key_positions: int | ArrayLike | None,
     like: Array,
     xp: Namespace,
 ) -> Array:

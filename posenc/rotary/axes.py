@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from posenc._arrays import Array, ArrayT, wide_dtype
+from posenc._arrays import Array, ArrayLike, ArrayT, wide_dtype
 from posenc._checks import as_numbers, as_places, check_even_dim, check_flag, integer, number, of_library
 from posenc.rotary._turn import are_whole, check_below_turn, check_vectors, codes, turn
 from posenc.rotary.layouts import Layout, check_layout, check_rotary_dim
@@ -30,8 +30,8 @@ __all__ = [
 
 def apply_rotary_axes(
     x: ArrayT,
-    coordinates: Array,
-    frequencies: Array,
+    coordinates: ArrayLike,
+    frequencies: ArrayLike,
     *,
     layout: Layout = "interleaved",
     rotary_dim: int | None = None,

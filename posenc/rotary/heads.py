@@ -6,13 +6,13 @@ import math
 
 import numpy as np
 
-from posenc._arrays import Array
+from posenc._arrays import ArrayLike
 from posenc._checks import as_numbers, check_values, integer
 
 __all__ = ["find_period", "head_frequencies"]
 
 
-def head_frequencies(wavelengths: Array) -> np.ndarray:
+def head_frequencies(wavelengths: ArrayLike) -> np.ndarray:
     """Frequencies that give each head wavelengths of its own, to be passed to `apply_rotary`.
 
     ω = 2π/λ. A single pair with q = k scores cos ωk at offset k: above one half as far as λ/6.
@@ -35,7 +35,7 @@ def head_frequencies(wavelengths: Array) -> np.ndarray:
     return 2 * math.pi / values.reshape(len(values), -1)
 
 
-def find_period(series: Array, *, min_period: int = 2, max_period: int | None = None) -> int:
+def find_period(series: ArrayLike, *, min_period: int = 2, max_period: int | None = None) -> int:
     """The whole period that fits a series best.
 
     argmax_p |Σ_n (x_n − x̄) e^(−2πi n/p)| over p = min_period, ..., max_period; of equal ones the smallest.

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc._arrays import Array, ArrayT, DType, device_of, is_array, wide_dtype
+from posenc._arrays import Array, ArrayLike, ArrayT, DType, device_of, is_array, wide_dtype
 from posenc._checks import (
     as_places,
     check_even_dim,
@@ -35,12 +35,12 @@ __all__ = ["apply_rotary", "offset_query", "rotary_matrix"]
 
 def apply_rotary(
     x: ArrayT,
-    positions: int | Array,
+    positions: int | ArrayLike,
     *,
     base: float = 10000.0,
     layout: Layout = "interleaved",
     rotary_dim: int | None = None,
-    frequencies: Array | None = None,
+    frequencies: ArrayLike | None = None,
     scale: float = 1.0,
 ) -> ArrayT:
     """Queries or keys, turned by their positions.
@@ -107,7 +107,7 @@ def rotary_matrix(
     *,
     base: float = 10000.0,
     layout: Layout = "interleaved",
-    frequencies: Array | None = None,
+    frequencies: ArrayLike | None = None,
     dtype: DType | None = None,
 ) -> Array:
     """The rotation of `apply_rotary` as a matrix.
@@ -162,7 +162,7 @@ def offset_query(
     *,
     base: float = 10000.0,
     layout: Layout = "interleaved",
-    frequencies: Array | None = None,
+    frequencies: ArrayLike | None = None,
 ) -> ArrayT:
     """A query that scores highest where a key like `key` stands `offset` positions away from it.
 

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from posenc._arrays import Array, ArrayT, to_device_of, wide_dtype
+from posenc._arrays import ArrayLike, ArrayT, to_device_of, wide_dtype
 from posenc._checks import check_even_dim, check_values, floating, number, positions_of
 from posenc.rotary._turn import check_vectors, codes, turn
 from posenc.rotary.layouts import Layout, check_layout
@@ -18,7 +18,7 @@ __all__ = ["apply_xpos"]
 def apply_xpos(
     query: ArrayT,
     key: ArrayT,
-    positions: int | Array,
+    positions: int | ArrayLike,
     *,
     base: float = 10000.0,
     layout: Layout = "interleaved",

@@ -179,6 +179,8 @@ def test_a_type_checker_sees_which_library_comes_out() -> None:
     assert_type(posenc.apply_rotary(x, 3), torch.Tensor)
     assert_type(posenc.rotary.apply_xpos(x, x, 3), tuple[torch.Tensor, torch.Tensor])
     assert_type(posenc.add_positions(x, x), torch.Tensor)
+    assert_type(posenc.dot_product_attention(x, x, x), tuple[torch.Tensor, torch.Tensor])
+    assert_type(posenc.ring_attention([x], [x], [x], [[0, 1, 2]]), list[torch.Tensor])
     assert_type(posenc.interpolate_table(x, 5), torch.Tensor)
     assert_type(posenc.sinusoidal_encoding(torch.arange(3), 4), torch.Tensor)
     assert_type(posenc.sinusoidal_encoding(3, 4), np.ndarray)
@@ -212,4 +214,4 @@ def test_a_library_without_float64_is_told_so() -> None:
             return Namespace()
 
     with pytest.raises(TypeError, match="float64, which this array library has switched off"):
-        posenc.sinusoidal_encoding(Limited([1, 2]), 4)
+        posenc.sinusoidal_encoding(Limited([1, 2]), 4)  # type: ignore[call-overload]

@@ -128,7 +128,7 @@ def test_key_padding_mask_broadcasts_only_when_given_as_such() -> None:
     with pytest.raises(TypeError, match="key_padding_mask must be bool, got dtype int64"):
         dot_product_attention(x, x, x, key_padding_mask=padding.astype(int))
     with pytest.raises(TypeError, match=r"key_padding_mask must be an array, got \[False"):
-        dot_product_attention(x, x, x, key_padding_mask=[False, False, True])
+        dot_product_attention(x, x, x, key_padding_mask=[False, False, True])  # type: ignore[arg-type]
 
 
 def test_scale_and_library() -> None:
@@ -162,9 +162,9 @@ def test_errors_name_the_argument() -> None:
     with pytest.raises(TypeError, match="key must be of the library of query, ndarray, got Tensor"):
         dot_product_attention(x, torch.from_numpy(x), x)
     with pytest.raises(TypeError, match="value must be an array, got None of type NoneType"):
-        dot_product_attention(x, x, None)
+        dot_product_attention(x, x, None)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"query must be an array, got \[\[1.0\]\] of type list"):
-        dot_product_attention([[1.0]], x, x)
+        dot_product_attention([[1.0]], x, x)  # type: ignore[type-var]
     with pytest.raises(ValueError, match="key must have the width of query"):
         dot_product_attention(x, random(2, 5), x)
     with pytest.raises(ValueError, match="value must have one row per key: got 3 rows, 2 keys"):

@@ -375,7 +375,7 @@ ONES, TABLE = np.ones((2, 3)), np.ones((4, 5))
         (lambda: forget_positions(np.array([math.nan])), ValueError, "log_gates must be finite .* got nan"),
         (lambda: forget_positions(np.array(-1.0)), ValueError, r"log_gates must have shape \(..., n\)"),
         (lambda: forget_positions(np.array([-1])), TypeError, "log_gates must be floating, got dtype int64"),
-        (lambda: forget_bias([-1.0]), TypeError, r"log_gates must be an array, got \[-1.0\]"),
+        (lambda: forget_bias([-1.0]), TypeError, r"log_gates must be an array, got \[-1.0\]"),  # type: ignore[arg-type]
         (lambda: forget_bias(-np.ones(3), 4), ValueError, "n_query must be at most .* 3, got 4"),
         (lambda: forget_bias(-np.ones(3), -1), ValueError, "n_query must be at least 0, got -1"),
         (lambda: forget_bias(-np.ones(3), dtype=np.int64), TypeError, "dtype must be a real floating dtype"),

@@ -255,7 +255,7 @@ def test_what_has_no_answer_is_refused(call: Any, message: str) -> None:
     [
         (lambda: turns([1.0], 4.0), "length must be an integer"),  # type: ignore[arg-type]
         (lambda: logn_scale(4, 32.0), "trained_length must be an integer"),  # type: ignore[arg-type]
-        (lambda: attention_entropy([1.0]), "weights must be an array"),
+        (lambda: attention_entropy([1.0]), "weights must be an array"),  # type: ignore[arg-type]
         (lambda: score_needed(np.zeros(3), "half"), "share must be a real number"),  # type: ignore[arg-type]
         (lambda: row_visits(8, 3, max_start=1.5), "max_start must be an integer"),  # type: ignore[arg-type]
     ],

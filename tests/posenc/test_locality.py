@@ -189,7 +189,7 @@ def test_the_sinusoidal_code_is_local_on_average() -> None:
         (lambda: rbf_centers(5, 0.0), ValueError, r"sigma must be finite and above 0, got 0\.0"),
         (lambda: rbf_centers(5, "1"), TypeError, "sigma must be a real number, got '1'"),  # type: ignore[arg-type]
         (
-            lambda: rbf_encoding(5, 3, 1.0),
+            lambda: rbf_encoding(5, 3, 1.0),  # type: ignore[arg-type]
             TypeError,
             "centers must be an array, got 3 of type int",
         ),
@@ -205,10 +205,10 @@ def test_the_sinusoidal_code_is_local_on_average() -> None:
         (lambda: total_variation(np.ones(2) / 2, np.ones(3) / 3), ValueError, "must have one shape"),
         (lambda: total_variation(np.ones(2), np.ones(2)), ValueError, "first must hold distributions"),
         (lambda: total_variation(np.ones(2) / 2, np.array([1.5, -0.5])), ValueError, "second must hold"),
-        (lambda: total_variation([1.0], [1.0]), TypeError, "first must be an array, got .* of type list"),
+        (lambda: total_variation([1.0], [1.0]), TypeError, "first must be an array, got .* of type list"),  # type: ignore[arg-type]
         (lambda: gram_condition(np.zeros(3)), ValueError, r"codes must have shape \(n, dim\)"),
         (lambda: gram_condition(np.eye(2, dtype=int)), TypeError, "codes must be floating"),
-        (lambda: locality_profile(5), TypeError, "scores must be an array, got 5 of type int"),
+        (lambda: locality_profile(5), TypeError, "scores must be an array, got 5 of type int"),  # type: ignore[arg-type]
         (lambda: locality_profile(np.zeros(1)), ValueError, r"scores must have shape \(n,\) with n >= 2"),
         (lambda: locality_profile([0.0, math.inf]), ValueError, "scores must be finite"),
     ],

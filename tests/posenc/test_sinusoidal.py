@@ -253,7 +253,7 @@ def test_compiled_angles_are_float64_too() -> None:
 
 def test_decoding_errors() -> None:
     with pytest.raises(TypeError, match=r"codes must be an array, got .* of type list"):
-        decode_position([0.0, 1.0], 10)
+        decode_position([0.0, 1.0], 10)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="codes must be finite, got nan"):
         decode_position(np.array([0.0, math.nan]), 10)
     with pytest.raises(TypeError, match="codes must be floating, got dtype int64"):

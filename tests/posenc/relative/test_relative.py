@@ -383,7 +383,7 @@ def test_shaw_in_a_strict_library() -> None:
         (lambda: toeplitz_bias(np.zeros(4), 3), ValueError, r"values must have shape .* got \(4,\)"),
         (lambda: relative_bias(np.zeros(4), 3), ValueError, "2K \\+ 1 rows.* got 4"),
         (lambda: relative_bias(np.zeros(3, dtype=int), 3), TypeError, "table must be floating"),
-        (lambda: relative_bias([0.0], 3), TypeError, "table must be an array, got .* of type list"),
+        (lambda: relative_bias([0.0], 3), TypeError, "table must be an array, got .* of type list"),  # type: ignore[arg-type]
         (lambda: relative_bias(np.zeros((3, 1, 1)), 3), ValueError, "table must have shape"),
         (lambda: relative_bias(np.zeros(3), [0.5]), TypeError, "must be integers"),
         (lambda: relative_bias(torch.zeros(3), [1]), TypeError, "same library as the parameters, got list"),

@@ -427,7 +427,7 @@ LIST: Any = [1.0, 0.0]
         (lambda: apply_rotary(X, 3, rotary_dim=6), ValueError, "rotary_dim must be at most the width of x, 4"),
         (lambda: apply_rotary(X, 3, rotary_dim=3), ValueError, "rotary_dim must be even"),
         (lambda: apply_rotary(X, 3, frequencies=[1.0]), ValueError, r"frequencies must have shape \(2,\) or"),
-        (lambda: apply_rotary(X, 3, frequencies=2), TypeError, "frequencies must be an array, got 2"),
+        (lambda: apply_rotary(X, 3, frequencies=2), TypeError, "frequencies must be an array, got 2"),  # type: ignore[arg-type]
         (lambda: apply_rotary(X, 3, frequencies=np.ones((3, 2))), ValueError, "frequencies of 3 heads need x"),
         (lambda: apply_rotary(X, 3, frequencies=[1, 1], base=500.0), ValueError, "base must be left out"),
         (lambda: apply_rotary(X, 3, scale=math.nan), ValueError, "scale must be finite, got nan"),
@@ -440,7 +440,7 @@ LIST: Any = [1.0, 0.0]
         (lambda: apply_xpos(X, X, 3, scale_base=0), ValueError, "scale_base must be finite and above 0"),
         (lambda: head_frequencies([4, 0]), ValueError, "wavelengths must be above 0"),
         (lambda: head_frequencies("4"), TypeError, "wavelengths must be integers, float32 or float64"),
-        (lambda: head_frequencies(4), ValueError, "wavelengths must have shape"),
+        (lambda: head_frequencies(4), ValueError, "wavelengths must have shape"),  # type: ignore[arg-type]
         (lambda: find_period(np.ones(9)), ValueError, "series must not be constant"),
         (lambda: find_period([1, 2]), ValueError, "series must have shape"),
         (lambda: find_period(np.arange(9), max_period=5), ValueError, r"periods must lie in 2\.\.4"),
