@@ -76,10 +76,10 @@ def check_flag(name: str, value: Any) -> bool:
 
 def check_even_dim(dim: Any, name: str = "dim") -> int:
     """`dim` as an even int of at least 2: sines and cosines come in pairs."""
-    number = integer(name, dim, minimum=2)
-    if number % 2:
-        raise ValueError(f"{name} must be even (each frequency takes a sine and a cosine), got {number}")
-    return number
+    width = integer(name, dim, minimum=2)
+    if width % 2:
+        raise ValueError(f"{name} must be even (each frequency takes a sine and a cosine), got {width}")
+    return width
 
 
 def check_base(base: Any) -> float:
@@ -144,8 +144,8 @@ def _is_symbol(value: Any) -> bool:
 
 def is_length(positions: Any) -> bool:
     """Whether `positions` is a plain integer n, which stands for 0, 1, ..., n - 1."""
-    integer = isinstance(positions, (int, np.integer)) or _is_symbol(positions)
-    return integer and not isinstance(positions, bool)
+    counts = isinstance(positions, (int, np.integer)) or _is_symbol(positions)
+    return counts and not isinstance(positions, bool)
 
 
 def as_positions(positions: Any, name: str = "positions") -> tuple[Namespace, Array]:

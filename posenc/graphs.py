@@ -22,13 +22,13 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from itertools import combinations
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from posenc._arrays import Array, is_array, is_tensor, namespace, to_device_of
+from posenc._arrays import Array, OneArray, is_array, is_tensor, namespace, to_device_of
 from posenc._checks import check_flag, integer
 
 __all__ = [
@@ -40,8 +40,18 @@ __all__ = [
     "smallest_anchors",
 ]
 
-# A dense array, a SciPy sparse array or a networkx graph: they have no common base class to name.
-Graph = Any
+
+class Network(Protocol):
+    """A networkx graph, as far as it is asked."""
+
+    @property
+    def edges(self) -> Any: ...
+    def is_directed(self) -> bool: ...
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+# SciPy's sparse arrays have no types, and pass as whatever is asked for.
+Graph = OneArray | Network
 
 # --- Three codes
 
@@ -258,26 +268,7 @@ def adjacency(graph: Graph) -> Any:
     Raises:
         TypeError, ValueError: what is no graph, not square, has no node, or weights that are not finite.
     """
-    sparse = _scipy("sparse")
-    if sparse.issparse(graph):
-        _check_square(graph.shape)
-        _check_real(graph.dtype.kind, graph.dtype)
-        # Widened first: int8 would go round where edges are added up.
-        edges = sparse.csr_array(graph if graph.dtype == bool else graph.astype(np.float64), copy=True)
-        edges.sum_duplicates()  # True and True is one edge
-        edges = edges.astype(np.float64)
-    elif is_array(graph):
-        dense = np.asarray(_of_torch(graph) if is_tensor(graph) else graph)
-        _check_square(dense.shape)
-        _check_real(dense.dtype.kind, graph.dtype)
-        edges = sparse.csr_array(dense.astype(np.float64))
-    elif hasattr(graph, "is_directed") and hasattr(graph, "edges"):
-        edges = _from_networkx(graph, sparse)
-    else:
-        raise TypeError(
-            "graph must be an array (n, n), a SciPy sparse array or a networkx graph, "
-            f"got {graph!r:.50} of type {type(graph).__name__}"
-        )
+    edges = _edges(graph)
     edges.sum_duplicates()
     edges.eliminate_zeros()
     if not np.isfinite(edges.data).all():
@@ -286,6 +277,29 @@ def adjacency(graph: Graph) -> Any:
     if not math.isfinite(largest * edges.nnz):
         raise ValueError(f"graph must have weights whose sum is finite, got {edges.nnz} of up to {largest:g}")
     return edges
+
+
+def _edges(graph: Any) -> Any:
+    """The weights as a csr_array, a copy, of whichever kind the graph is."""
+    sparse = _scipy("sparse")
+    if sparse.issparse(graph):
+        _check_square(graph.shape)
+        _check_real(graph.dtype.kind, graph.dtype)
+        # Widened first: int8 would go round where edges are added up.
+        edges = sparse.csr_array(graph if graph.dtype == bool else graph.astype(np.float64), copy=True)
+        edges.sum_duplicates()  # True and True is one edge
+        return edges.astype(np.float64)
+    if is_array(graph):
+        dense = np.asarray(_of_torch(graph) if is_tensor(graph) else graph)
+        _check_square(dense.shape)
+        _check_real(dense.dtype.kind, graph.dtype)
+        return sparse.csr_array(dense.astype(np.float64))
+    if hasattr(graph, "is_directed") and hasattr(graph, "edges"):
+        return _from_networkx(graph, sparse)
+    raise TypeError(
+        "graph must be an array (n, n), a SciPy sparse array or a networkx graph, "
+        f"got {graph!r:.50} of type {type(graph).__name__}"
+    )
 
 
 def _of_torch(graph: Any) -> Any:
@@ -298,7 +312,7 @@ def _of_torch(graph: Any) -> Any:
     return graph.detach().cpu().double()
 
 
-def _from_networkx(graph: Graph, sparse: Any) -> Any:
+def _from_networkx(graph: Network, sparse: Any) -> Any:
     row = {node: i for i, node in enumerate(graph)}
     _check_square((len(row), len(row)))
     found = [(row[a], row[b], weight) for a, b, weight in graph.edges(data="weight", default=1)]
@@ -310,7 +324,7 @@ def _from_networkx(graph: Graph, sparse: Any) -> Any:
     return sparse.csr_array((weights.astype(np.float64), (start, end)), shape=(len(row), len(row)))
 
 
-def _rows(name: str, chosen: Iterable[Any], graph: Graph, n: int) -> np.ndarray:
+def _rows(name: str, chosen: Iterable[Any], graph: Any, n: int) -> np.ndarray:
     """Row numbers of the nodes that a caller names."""
     if isinstance(chosen, str) or not isinstance(chosen, Iterable) or getattr(chosen, "ndim", 1) != 1:
         raise TypeError(f"{name} must be a sequence of nodes, got {chosen!r} of type {type(chosen).__name__}")
@@ -380,25 +394,18 @@ def _smoothest(laplacian: Any, flat: Any, count: int) -> tuple[np.ndarray, np.nd
     n = laplacian.shape[0]
     top = 2 * laplacian.diagonal().max()  # no eigenvalue is larger
     start = np.random.default_rng(0).normal(size=n)
-    found = np.empty((n, 0))
-    step = lambda x: top * x - laplacian @ x  # noqa: E731
+    nothing = np.empty((n, 0))
 
-    def rest(x: np.ndarray) -> np.ndarray:
-        x = x - flat @ (flat.T @ x)
-        return x - found @ (found.T @ x)
+    def shifted(x: np.ndarray) -> np.ndarray:
+        return top * x - laplacian @ x
 
-    def largest(k: int, **options: Any) -> np.ndarray:
-        operator = linalg.LinearOperator((n, n), lambda x: rest(step(rest(x.ravel()))), dtype=np.float64)
-        width = min(n, max(2 * k + 1, 60))
-        return linalg.eigsh(operator, k, which="LA", v0=rest(start), ncv=width, **options)[1]
-
+    step: Callable[[np.ndarray], np.ndarray] = shifted
     try:
-        found = largest(count, maxiter=50)
+        found = _largest(step, count, start, flat, nothing, maxiter=50)
     except linalg.ArpackNoConvergence:
         # Eigenvalues so close to each other belong to graphs with small cuts, whose factors stay sparse.
-        solve = linalg.splu(sparse.csc_array(laplacian + 1e-7 * top * sparse.eye_array(n))).solve
-        step = lambda x: solve(x)  # noqa: E731
-        found = largest(count)
+        step = linalg.splu(sparse.csc_array(laplacian + 1e-7 * top * sparse.eye_array(n))).solve
+        found = _largest(step, count, start, flat, nothing)
     while True:
         values, turn = np.linalg.eigh(found.T @ (laplacian @ found))
         found = found @ turn
@@ -406,11 +413,34 @@ def _smoothest(laplacian: Any, flat: Any, count: int) -> tuple[np.ndarray, np.nd
         if found.shape[1] == n - flat.shape[1]:
             return values[:count], found[:, :count]
         for tolerance in (1e-2, 0):  # roughly, which mostly is enough, then exactly
-            next_one = largest(1, tol=tolerance)
+            next_one = _largest(step, 1, start, flat, found, tol=tolerance)
             value = (next_one * (laplacian @ next_one)).sum()
             if value - np.linalg.norm(laplacian @ next_one - value * next_one) > worst:
                 return values[:count], found[:, :count]
         found = np.linalg.qr(np.hstack([found, next_one]))[0]
+
+
+def _largest(
+    step: Callable[[np.ndarray], np.ndarray],
+    k: int,
+    start: np.ndarray,
+    flat: Any,
+    found: np.ndarray,
+    **options: Any,
+) -> np.ndarray:
+    """The eigenvectors of the k largest eigenvalues of `step`, among what is orthogonal to `flat` and `found`."""
+    linalg, n = _scipy("sparse.linalg"), len(start)
+
+    def without(x: np.ndarray) -> np.ndarray:
+        x = x - flat @ (flat.T @ x)
+        return x - found @ (found.T @ x)
+
+    def restricted(x: np.ndarray) -> np.ndarray:
+        return without(step(without(x.ravel())))
+
+    operator = linalg.LinearOperator((n, n), restricted, dtype=np.float64)
+    width = min(n, max(2 * k + 1, 60))
+    return linalg.eigsh(operator, k, which="LA", v0=without(start), ncv=width, **options)[1]
 
 
 def _like(result: np.ndarray, graph: Graph) -> Array:

@@ -16,9 +16,8 @@ from posenc.grids import Order, check_order, coordinate_encoding, grid_coordinat
 from posenc.nn._inputs import add, check_embeddings, check_offset
 from posenc.nn._table import FixedTable, check_has_numbers, trainable_with
 from posenc.nn.rotary import RotaryEmbedding
-from posenc.rotary._turn import check_below_turn, codes
+from posenc.rotary._turn import Layout, check_below_turn, check_layout, codes
 from posenc.rotary.axes import axial_frequencies
-from posenc.rotary.layouts import Layout, check_layout
 
 __all__ = ["GridEncoding", "GridRotary"]
 

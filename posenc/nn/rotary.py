@@ -14,8 +14,16 @@ from posenc._arrays import Array, same_shape, wide_dtype
 from posenc._checks import check_even_dim, check_finite, check_neighbours, integer, number
 from posenc.nn._inputs import check_floating, check_offset, check_reach
 from posenc.nn._table import FixedTable, check_has_numbers, trainable_with
-from posenc.rotary._turn import check_frequencies, codes, turn_complex, turn_real
-from posenc.rotary.layouts import Layout, check_layout, check_rotary_dim, to_complex
+from posenc.rotary._turn import (
+    Layout,
+    check_frequencies,
+    check_layout,
+    check_rotary_dim,
+    codes,
+    to_complex,
+    turn_complex,
+    turn_real,
+)
 
 __all__ = ["RotaryEmbedding"]
 

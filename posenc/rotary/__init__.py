@@ -14,6 +14,7 @@ Source: Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding
 https://arxiv.org/abs/2104.09864
 """
 
+from posenc.rotary._turn import Layout
 from posenc.rotary.axes import (
     apply_rotary_axes,
     axial_frequencies,
@@ -22,7 +23,7 @@ from posenc.rotary.axes import (
     mrope_frequencies,
 )
 from posenc.rotary.heads import find_period, head_frequencies
-from posenc.rotary.layouts import Layout, half_to_interleaved, interleaved_to_half
+from posenc.rotary.layouts import half_to_interleaved, interleaved_to_half
 from posenc.rotary.rotation import apply_rotary, offset_query, rotary_matrix
 from posenc.rotary.scaling import (
     dynamic_ntk_frequencies,

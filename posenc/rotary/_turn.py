@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from posenc._arrays import Array, DType, Namespace, is_array, is_traced, namespace
-from posenc._checks import as_numbers, check_values, floating, is_length
-from posenc.rotary.layouts import Layout, from_complex, join, split, to_complex
+from posenc._checks import as_numbers, check_even_dim, check_values, floating, is_length
 from posenc.sinusoidal import sinusoidal_frequencies
+
+Layout = Literal["interleaved", "half"]
 
 
 def codes(angles: Array, dtype: DType, layout: Layout, scale: float | Array, xp: Namespace) -> Array:
@@ -38,24 +39,53 @@ def turn_real(x: Array, code: Array, layout: Layout, xp: Namespace) -> Array:
     return turned if n == x.shape[-1] else _with_rest(turned, x, xp)
 
 
-def turn_complex(x: Array, code: Array, layout: Layout, torch: Namespace) -> Array:
+def turn_complex(x: Array, code: Array, layout: Layout, xp: Namespace) -> Array:
     """`turn` in torch: one product of complex numbers, which its compiler cannot do. The code is complex."""
     n = 2 * code.shape[-1]
     if n < x.shape[-1]:
-        return _with_rest(turn_complex(x[..., :n], code, layout, torch), x, torch)
-    narrow = x.dtype not in (torch.float32, torch.float64)
-    z = to_complex(x.float() if narrow else x, layout, torch)
-    if layout == "half" and x.ndim > 1 and torch.is_inference_mode_enabled():
+        return _with_rest(turn_complex(x[..., :n], code, layout, xp), x, xp)
+    narrow = x.dtype not in (xp.float32, xp.float64)
+    z = to_complex(x.float() if narrow else x, layout, xp)
+    if layout == "half" and x.ndim > 1 and xp.is_inference_mode_enabled():
         z *= code  # z is a copy, and nobody will ask for derivatives
     else:
         z = z * code
-    turned = from_complex(z, layout, torch)
+    turned = from_complex(z, layout, xp)
     return turned.to(x.dtype) if narrow else turned
 
 
-def _with_rest(turned: Array, x: Array, xp: Namespace) -> Array:
-    rest = x[..., turned.shape[-1] :]
-    return xp.concat([turned, xp.broadcast_to(rest, (*turned.shape[:-1], rest.shape[-1]))], axis=-1)
+def split(x: Array, layout: Layout) -> tuple[Array, Array]:
+    """The first and the second number of every pair, both (..., m)."""
+    m = x.shape[-1] // 2
+    return (x[..., 0::2], x[..., 1::2]) if layout == "interleaved" else (x[..., :m], x[..., m:])
+
+
+def join(first: Array, second: Array, layout: Layout, xp: Namespace) -> Array:
+    """The inverse of `split`."""
+    if layout == "half":
+        return xp.concat([first, second], axis=-1)
+    return xp.reshape(xp.stack([first, second], axis=-1), (*first.shape[:-1], 2 * first.shape[-1]))
+
+
+def to_complex(x: Array, layout: Layout, xp: Namespace) -> Array:
+    """Pairs as complex numbers, (..., m): for interleaved ones a view wherever torch can make one."""
+    if layout == "half":
+        return xp.complex(*split(x, layout))
+    try:
+        if xp.is_inference_mode_enabled():  # a shorter way, which derivatives would not pass
+            return x.view(xp.complex64 if x.dtype == xp.float32 else xp.complex128)
+        return xp.view_as_complex(x.unflatten(-1, (-1, 2)))
+    except RuntimeError:  # an odd stride or start, or gaps between neighbours
+        return xp.view_as_complex(x.unflatten(-1, (-1, 2)).clone(memory_format=xp.contiguous_format))
+
+
+def from_complex(z: Array, layout: Layout, xp: Namespace) -> Array:
+    """The inverse of `to_complex`."""
+    if layout == "half":
+        return xp.view_as_real(z).transpose(-1, -2).flatten(-2)
+    if xp.is_inference_mode_enabled():
+        return z.view(xp.float32 if z.dtype == xp.complex64 else xp.float64)
+    return xp.view_as_real(z).flatten(-2)
 
 
 def check_vectors(name: str, x: Array) -> Namespace:
@@ -106,3 +136,25 @@ def are_whole(positions: Any) -> bool:
     if not is_array(positions) or (isinstance(positions, np.ndarray) and is_traced()):
         return False
     return bool(namespace(positions).isdtype(positions.dtype, "integral"))
+
+
+def check_layout(layout: Any) -> Layout:
+    """`layout`, or ValueError."""
+    if layout not in ("interleaved", "half"):
+        raise ValueError(f'layout must be "interleaved" or "half", got {layout!r}')
+    return layout
+
+
+def check_rotary_dim(rotary_dim: Any, dim: int) -> int:
+    """How many numbers of a vector of width dim are turned."""
+    if rotary_dim is None:
+        return check_even_dim(dim, "the width of x")
+    turned = check_even_dim(rotary_dim, "rotary_dim")
+    if turned > dim:
+        raise ValueError(f"rotary_dim must be at most the width of x, {dim}, got {turned}")
+    return turned
+
+
+def _with_rest(turned: Array, x: Array, xp: Namespace) -> Array:
+    rest = x[..., turned.shape[-1] :]
+    return xp.concat([turned, xp.broadcast_to(rest, (*turned.shape[:-1], rest.shape[-1]))], axis=-1)

@@ -15,8 +15,16 @@ import numpy as np
 
 from posenc._arrays import Array, ArrayLike, ArrayT, wide_dtype
 from posenc._checks import as_numbers, as_places, check_even_dim, check_flag, integer, number, of_library
-from posenc.rotary._turn import are_whole, check_below_turn, check_vectors, codes, turn
-from posenc.rotary.layouts import Layout, check_layout, check_rotary_dim
+from posenc.rotary._turn import (
+    Layout,
+    are_whole,
+    check_below_turn,
+    check_layout,
+    check_rotary_dim,
+    check_vectors,
+    codes,
+    turn,
+)
 from posenc.sinusoidal import sinusoidal_frequencies
 
 __all__ = [

@@ -7,12 +7,13 @@ other until its columns are reordered.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
-from posenc._arrays import Array, ArrayT, Namespace, namespace, to_device_of
-from posenc._checks import check_even_dim, integer
+from posenc._arrays import Array, ArrayT, namespace, to_device_of
+from posenc._checks import integer
+from posenc.rotary._turn import check_rotary_dim
 
 __all__ = ["half_to_interleaved", "interleaved_to_half"]
 
@@ -83,57 +84,3 @@ def _reorder(x: Array, axis: Any, head_dim: Any, rotary_dim: Any, *, to_half: bo
         order[:turned] = order[:turned].reshape(2, -1).T.ravel()
     indices = (np.arange(0, length, head)[:, None] + order).ravel()
     return xp.take(x, to_device_of(indices, x, xp), axis=axis % x.ndim)
-
-
-Layout = Literal["interleaved", "half"]
-
-
-def to_complex(x: Array, layout: Layout, torch: Namespace) -> Array:
-    """Pairs as complex numbers, (..., m): for interleaved ones a view wherever torch can make one."""
-    if layout == "half":
-        return torch.complex(*split(x, layout))
-    try:
-        if torch.is_inference_mode_enabled():  # a shorter way, which derivatives would not pass
-            return x.view(torch.complex64 if x.dtype == torch.float32 else torch.complex128)
-        return torch.view_as_complex(x.unflatten(-1, (-1, 2)))
-    except RuntimeError:  # an odd stride or start, or gaps between neighbours
-        return torch.view_as_complex(x.unflatten(-1, (-1, 2)).clone(memory_format=torch.contiguous_format))
-
-
-def from_complex(z: Array, layout: Layout, torch: Namespace) -> Array:
-    """The inverse of `to_complex`."""
-    if layout == "half":
-        return torch.view_as_real(z).transpose(-1, -2).flatten(-2)
-    if torch.is_inference_mode_enabled():
-        return z.view(torch.float32 if z.dtype == torch.complex64 else torch.float64)
-    return torch.view_as_real(z).flatten(-2)
-
-
-def split(x: Array, layout: Layout) -> tuple[Array, Array]:
-    """The first and the second number of every pair, both (..., m)."""
-    m = x.shape[-1] // 2
-    return (x[..., 0::2], x[..., 1::2]) if layout == "interleaved" else (x[..., :m], x[..., m:])
-
-
-def join(first: Array, second: Array, layout: Layout, xp: Namespace) -> Array:
-    """The inverse of `split`."""
-    if layout == "half":
-        return xp.concat([first, second], axis=-1)
-    return xp.reshape(xp.stack([first, second], axis=-1), (*first.shape[:-1], 2 * first.shape[-1]))
-
-
-def check_layout(layout: Any) -> Layout:
-    """`layout`, or ValueError."""
-    if layout not in ("interleaved", "half"):
-        raise ValueError(f'layout must be "interleaved" or "half", got {layout!r}')
-    return layout
-
-
-def check_rotary_dim(rotary_dim: Any, dim: int) -> int:
-    """How many numbers of a vector of width dim are turned."""
-    if rotary_dim is None:
-        return check_even_dim(dim, "the width of x")
-    turned = check_even_dim(rotary_dim, "rotary_dim")
-    if turned > dim:
-        raise ValueError(f"rotary_dim must be at most the width of x, {dim}, got {turned}")
-    return turned

@@ -27,8 +27,16 @@ from posenc._checks import (
     of_library,
     positions_of,
 )
-from posenc.rotary._turn import are_whole, check_frequencies, check_vectors, codes, turn
-from posenc.rotary.layouts import Layout, check_layout, check_rotary_dim
+from posenc.rotary._turn import (
+    Layout,
+    are_whole,
+    check_frequencies,
+    check_layout,
+    check_rotary_dim,
+    check_vectors,
+    codes,
+    turn,
+)
 
 __all__ = ["apply_rotary", "offset_query", "rotary_matrix"]
 

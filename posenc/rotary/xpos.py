@@ -8,8 +8,7 @@ import numpy as np
 
 from posenc._arrays import ArrayLike, ArrayT, to_device_of, wide_dtype
 from posenc._checks import check_even_dim, check_values, floating, number, positions_of
-from posenc.rotary._turn import check_vectors, codes, turn
-from posenc.rotary.layouts import Layout, check_layout
+from posenc.rotary._turn import Layout, check_layout, check_vectors, codes, turn
 from posenc.sinusoidal import sinusoidal_frequencies
 
 __all__ = ["apply_xpos"]
