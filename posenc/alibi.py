@@ -215,23 +215,6 @@ def add_alibi_columns(
         return widen(query, key, m, u, width, xp, lowest)
 
 
-def _lowest(query: Array, xp: Namespace) -> DType:
-    """The dtype with the fewest bits that columns of a query pass through: its own, or that of torch.autocast."""
-    return max(query.dtype, attention_dtype(query), key=lambda dtype: float(xp.finfo(dtype).eps))
-
-
-def _check_pair(query: Array, key: Array) -> Namespace:
-    xp = floating(query=query, key=key)
-    for name, x in (("query", query), ("key", key)):
-        if x.ndim < 2:
-            raise ValueError(f"{name} must have shape (..., length, width), got {tuple(x.shape)}")
-    if key.shape[-1] != query.shape[-1] or query.shape[-1] == 0:
-        raise ValueError(
-            f"key must have the width of query, at least 1: got {key.shape[-1]} and {query.shape[-1]}"
-        )
-    return xp
-
-
 def make_bias(
     m: Array,
     query_positions: int | ArrayLike,
@@ -274,31 +257,9 @@ def widen(
     )
 
 
-def _pieces(dtype: DType, xp: Namespace) -> int:
-    """How many numbers in `dtype` it takes to say what one in float32 says, with its 24 bits."""
-    return math.ceil(24 / (1 - math.log2(xp.finfo(dtype).eps)))
-
-
 def column_count(dtype: DType, xp: Namespace) -> int:
     pieces = _pieces(dtype, xp)
     return pieces * (pieces + 1) // 2
-
-
-def _split(x: Array, dtype: DType, pieces: int, xp: Namespace) -> list[Array]:
-    """float64 numbers as a sum of numbers in `dtype`, each of them what those before have left over."""
-    found = []
-    for _ in range(pieces):
-        found.append(xp.astype(x, dtype))
-        x = x - xp.astype(found[-1], xp.float64)
-    return found
-
-
-def _append(x: Array, columns: Array, width: int, xp: Namespace) -> Array:
-    """x with the columns, (..., c) that fit its axes, and zeros up to `width`."""
-    missing = width - x.shape[-1] - columns.shape[-1]
-    shape, device = (*columns.shape[:-1], missing), x.device
-    added = xp.concat([columns, xp.zeros(shape, dtype=x.dtype, device=device)], axis=-1)
-    return xp.concat([x, xp.broadcast_to(added, (*x.shape[:-1], added.shape[-1]))], axis=-1)
 
 
 def check_slopes(slopes: float | Array, *others: int | ArrayLike | None) -> tuple[Namespace, Array]:
@@ -329,3 +290,42 @@ def check_slopes(slopes: float | Array, *others: int | ArrayLike | None) -> tupl
 def check_range(what: str, x: Array, dtype: DType, xp: Namespace) -> None:
     most = float(xp.finfo(dtype).max)
     check_values(what, x, lambda x: xp.abs(x) <= most, f"within ±{most:g}, the largest {dtype}", xp)
+
+
+def _lowest(query: Array, xp: Namespace) -> DType:
+    """The dtype with the fewest bits that columns of a query pass through: its own, or that of torch.autocast."""
+    return max(query.dtype, attention_dtype(query), key=lambda dtype: float(xp.finfo(dtype).eps))
+
+
+def _check_pair(query: Array, key: Array) -> Namespace:
+    xp = floating(query=query, key=key)
+    for name, x in (("query", query), ("key", key)):
+        if x.ndim < 2:
+            raise ValueError(f"{name} must have shape (..., length, width), got {tuple(x.shape)}")
+    if key.shape[-1] != query.shape[-1] or query.shape[-1] == 0:
+        raise ValueError(
+            f"key must have the width of query, at least 1: got {key.shape[-1]} and {query.shape[-1]}"
+        )
+    return xp
+
+
+def _pieces(dtype: DType, xp: Namespace) -> int:
+    """How many numbers in `dtype` it takes to say what one in float32 says, with its 24 bits."""
+    return math.ceil(24 / (1 - math.log2(xp.finfo(dtype).eps)))
+
+
+def _split(x: Array, dtype: DType, pieces: int, xp: Namespace) -> list[Array]:
+    """float64 numbers as a sum of numbers in `dtype`, each of them what those before have left over."""
+    found = []
+    for _ in range(pieces):
+        found.append(xp.astype(x, dtype))
+        x = x - xp.astype(found[-1], xp.float64)
+    return found
+
+
+def _append(x: Array, columns: Array, width: int, xp: Namespace) -> Array:
+    """x with the columns, (..., c) that fit its axes, and zeros up to `width`."""
+    missing = width - x.shape[-1] - columns.shape[-1]
+    shape, device = (*columns.shape[:-1], missing), x.device
+    added = xp.concat([columns, xp.zeros(shape, dtype=x.dtype, device=device)], axis=-1)
+    return xp.concat([x, xp.broadcast_to(added, (*x.shape[:-1], added.shape[-1]))], axis=-1)

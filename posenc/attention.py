@@ -104,6 +104,24 @@ def attend(
     return output, weights, total
 
 
+def check_shapes(query: Array, key: Array, value: Array) -> None:
+    """ValueError unless these fit each other as in `dot_product_attention`."""
+    for name, x in (("query", query), ("key", key), ("value", value)):
+        if x.ndim < 2:
+            raise ValueError(f"{name} must have shape (..., length, width), got {tuple(x.shape)}")
+        if x.shape[:-2] != query.shape[:-2]:
+            raise ValueError(
+                f"{name} must have the leading axes of query, {tuple(query.shape[:-2])}, "
+                f"got {tuple(x.shape[:-2])}"
+            )
+    if key.shape[-1] != query.shape[-1] or query.shape[-1] == 0:
+        raise ValueError(
+            f"key must have the width of query, at least 1: got {key.shape[-1]} and {query.shape[-1]}"
+        )
+    if value.shape[-2] != key.shape[-2]:
+        raise ValueError(f"value must have one row per key: got {value.shape[-2]} rows, {key.shape[-2]} keys")
+
+
 def _forbid(scores: Array, mask: Array, xp: Namespace) -> Array:
     return xp.where(mask, xp.asarray(-math.inf, dtype=scores.dtype, device=scores.device), scores)
 
@@ -121,24 +139,6 @@ def _softmax(scores: Array, xp: Namespace) -> tuple[Array, Array, Array]:
     total = xp.sum(exp, axis=-1, keepdims=True)
     total = xp.where(empty, xp.ones_like(total), total)
     return exp / total, empty, xp.where(empty, xp.full_like(top, -math.inf), top + xp.log(total))
-
-
-def check_shapes(query: Array, key: Array, value: Array) -> None:
-    """ValueError unless these fit each other as in `dot_product_attention`."""
-    for name, x in (("query", query), ("key", key), ("value", value)):
-        if x.ndim < 2:
-            raise ValueError(f"{name} must have shape (..., length, width), got {tuple(x.shape)}")
-        if x.shape[:-2] != query.shape[:-2]:
-            raise ValueError(
-                f"{name} must have the leading axes of query, {tuple(query.shape[:-2])}, "
-                f"got {tuple(x.shape[:-2])}"
-            )
-    if key.shape[-1] != query.shape[-1] or query.shape[-1] == 0:
-        raise ValueError(
-            f"key must have the width of query, at least 1: got {key.shape[-1]} and {query.shape[-1]}"
-        )
-    if value.shape[-2] != key.shape[-2]:
-        raise ValueError(f"value must have one row per key: got {value.shape[-2]} rows, {key.shape[-2]} keys")
 
 
 def _check_like_scores(name: str, x: Array, scores: Array, xp: Namespace) -> None:

@@ -204,6 +204,12 @@ def contextual_bias(query: ArrayT, table: ArrayT, positions: OneArray) -> ArrayT
     return xp.astype((1 - part) * low + part * high, query.dtype)
 
 
+def hide_later(bias: Array, dtype: DType, xp: Namespace) -> Array:
+    """A bias in `dtype`, with −inf where a key comes after the query."""
+    never = xp.asarray(-math.inf, dtype=dtype, device=device_of(bias))
+    return xp.where(_later(bias, xp), never, xp.astype(bias, dtype))
+
+
 def _running_sum(x: Array, xp: Namespace) -> Array:
     if is_tensor(x):
         return x.cumsum(-1)  # torch.compile cannot trace the other one
@@ -220,9 +226,3 @@ def _later(scores: Array, xp: Namespace) -> Array:
     n_query, n_key = scores.shape[-2:]
     u = xp.arange(n_key, device=device_of(scores))
     return u > u[n_key - n_query :, None]
-
-
-def hide_later(bias: Array, dtype: DType, xp: Namespace) -> Array:
-    """A bias in `dtype`, with −inf where a key comes after the query."""
-    never = xp.asarray(-math.inf, dtype=dtype, device=device_of(bias))
-    return xp.where(_later(bias, xp), never, xp.astype(bias, dtype))

@@ -25,17 +25,6 @@ def same_bag(first: Iterable[Hashable], second: Iterable[Hashable]) -> bool:
     return _count("first", first) == _count("second", second)
 
 
-def _count(name: str, items: Iterable[Hashable]) -> Counter[Hashable]:
-    # A tensor's own items are tensors, and two of those are never the same item.
-    listed: Any = items
-    if hasattr(listed, "tolist"):
-        listed = listed.tolist()
-    try:
-        return Counter(iter(listed))
-    except TypeError:
-        raise TypeError(f"{name} must be a sequence of items that can be hashed, got {items!r}") from None
-
-
 def equivariance_error(f: Callable[[Array], Array], x: Array, permutation: Sequence[int]) -> float:
     """How far f is from permutation equivariance at x: the largest difference between f(x[π]) and f(x)[π].
 
@@ -79,6 +68,17 @@ def invariance_error(f: Callable[[Array], Array], x: Array, permutation: Sequenc
     0.0
     """
     return _largest_difference(f(x[_check_permutation(permutation, x)]), f(x))
+
+
+def _count(name: str, items: Iterable[Hashable]) -> Counter[Hashable]:
+    # A tensor's own items are tensors, and two of those are never the same item.
+    listed: Any = items
+    if hasattr(listed, "tolist"):
+        listed = listed.tolist()
+    try:
+        return Counter(iter(listed))
+    except TypeError:
+        raise TypeError(f"{name} must be a sequence of items that can be hashed, got {items!r}") from None
 
 
 def _check_permutation(permutation: Sequence[int], x: Array) -> list[int]:

@@ -200,40 +200,6 @@ def ring_step(
     return _merge(state, (output, total), xp)
 
 
-def _check_counted_once(positions: Sequence[Array]) -> None:
-    """ValueError if a position comes twice, where positions may be looked at: shards that count anew, most likely."""
-    places = [as_positions(t, "each of positions")[1] for t in positions]
-    if not all(is_concrete(t) for t in places):
-        return
-    held = np.concatenate([np.asarray(t.tolist(), dtype=np.float64).reshape(-1) for t in places])
-    found, counts = np.unique(held, return_counts=True)
-    if found.size < held.size:
-        raise ValueError(
-            "positions must be those in the whole sequence, each of them once, got "
-            f"{found[counts > 1][0]:g} in {counts.max()} places: see shard_positions"
-        )
-
-
-def _merge(a: State, b: State, xp: Namespace) -> State:
-    top = xp.maximum(a[1], b[1])
-    empty = top == -float("inf")
-    top = xp.where(empty, xp.zeros_like(top), top)
-    of_a, of_b = xp.exp(a[1] - top), xp.exp(b[1] - top)
-    total = xp.where(empty, xp.ones_like(top), of_a + of_b)
-    merged = (of_a * a[0] + of_b * b[0]) / total
-    return merged, xp.where(empty, xp.full_like(top, -float("inf")), top + xp.log(total))
-
-
-def _places(name: str, positions: Array, x: Array, xp: Namespace) -> Array:
-    """Positions (seq,) in float64, in the library and on the device of x (..., seq, d)."""
-    if is_length(positions):
-        raise TypeError(f"{name} must be an array, positions in the whole sequence, got {positions!r}")
-    _, t = as_positions(positions, name)
-    if tuple(t.shape) != (x.shape[-2],):
-        raise ValueError(f"{name} must have shape ({x.shape[-2]},), got {tuple(t.shape)}")
-    return of_library(name, t, x, xp)
-
-
 def ring_attention(
     queries: Sequence[ArrayT],
     keys: Sequence[OneArray],
@@ -297,3 +263,37 @@ def ring_attention(
         assert state is not None
         outputs.append(namespace(query=query).astype(state[0], query.dtype))
     return outputs
+
+
+def _check_counted_once(positions: Sequence[Array]) -> None:
+    """ValueError if a position comes twice, where positions may be looked at: shards that count anew, most likely."""
+    places = [as_positions(t, "each of positions")[1] for t in positions]
+    if not all(is_concrete(t) for t in places):
+        return
+    held = np.concatenate([np.asarray(t.tolist(), dtype=np.float64).reshape(-1) for t in places])
+    found, counts = np.unique(held, return_counts=True)
+    if found.size < held.size:
+        raise ValueError(
+            "positions must be those in the whole sequence, each of them once, got "
+            f"{found[counts > 1][0]:g} in {counts.max()} places: see shard_positions"
+        )
+
+
+def _merge(a: State, b: State, xp: Namespace) -> State:
+    top = xp.maximum(a[1], b[1])
+    empty = top == -float("inf")
+    top = xp.where(empty, xp.zeros_like(top), top)
+    of_a, of_b = xp.exp(a[1] - top), xp.exp(b[1] - top)
+    total = xp.where(empty, xp.ones_like(top), of_a + of_b)
+    merged = (of_a * a[0] + of_b * b[0]) / total
+    return merged, xp.where(empty, xp.full_like(top, -float("inf")), top + xp.log(total))
+
+
+def _places(name: str, positions: Array, x: Array, xp: Namespace) -> Array:
+    """Positions (seq,) in float64, in the library and on the device of x (..., seq, d)."""
+    if is_length(positions):
+        raise TypeError(f"{name} must be an array, positions in the whole sequence, got {positions!r}")
+    _, t = as_positions(positions, name)
+    if tuple(t.shape) != (x.shape[-2],):
+        raise ValueError(f"{name} must have shape ({x.shape[-2]},), got {tuple(t.shape)}")
+    return of_library(name, t, x, xp)

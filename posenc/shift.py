@@ -100,14 +100,6 @@ def shift_matrix(
     return _block_diagonal(xp.astype(blocks, dtype), xp)
 
 
-def _block_diagonal(blocks: Array, xp: Namespace) -> Array:
-    """(..., m, 2, 2) blocks as the (..., 2m, 2m) matrix that has them on its diagonal."""
-    m = blocks.shape[-3]
-    same_pair = xp.eye(m, dtype=blocks.dtype, device=blocks.device)[:, None, :, None] == 1
-    spread = blocks[..., :, :, None, :]
-    return xp.reshape(xp.where(same_pair, spread, xp.zeros_like(spread)), (*blocks.shape[:-3], 2 * m, 2 * m))
-
-
 def sine_only_encoding(
     positions: int | ArrayLike, dim: int, *, base: float = 10000.0, dtype: DType | None = None
 ) -> Array:
@@ -156,6 +148,14 @@ def cosine_only_encoding(
     """
     dim = integer("dim", dim, minimum=1)
     return sinusoidal_encoding(positions, 2 * dim, base=base, dtype=dtype)[..., 1::2]
+
+
+def _block_diagonal(blocks: Array, xp: Namespace) -> Array:
+    """(..., m, 2, 2) blocks as the (..., 2m, 2m) matrix that has them on its diagonal."""
+    m = blocks.shape[-3]
+    same_pair = xp.eye(m, dtype=blocks.dtype, device=blocks.device)[:, None, :, None] == 1
+    spread = blocks[..., :, :, None, :]
+    return xp.reshape(xp.where(same_pair, spread, xp.zeros_like(spread)), (*blocks.shape[:-3], 2 * m, 2 * m))
 
 
 # --- The dot product of two codes
@@ -360,16 +360,6 @@ def offset_share(scores: OneArray) -> Array:
     return xp.where(some, between / xp.where(some, whole, one), math.nan * one)
 
 
-def _diagonals(scores: Array, filling: float, xp: Namespace) -> Array:
-    """(..., n, m) as (..., n, n + m − 1): each column holds one diagonal, the rest of it `filling`."""
-    n, m = scores.shape[-2:]
-    lead = tuple(scores.shape[:-2])
-    # A row that is n cells too long, read as one that is n − 1 too long, slips by one cell from row to row.
-    pad = xp.full((*lead, n, n), filling, dtype=scores.dtype, device=scores.device)
-    flat = xp.reshape(xp.concat([xp.flip(scores, axis=-2), pad], axis=-1), (*lead, n * (n + m)))
-    return xp.reshape(flat[..., : n * (n + m - 1)], (*lead, n, n + m - 1))
-
-
 def offset_head(
     offset: float | Array,
     dim: int,
@@ -403,6 +393,16 @@ def offset_head(
     xp = namespace(m)
     w_key = xp.zeros_like(m) + xp.eye(m.shape[-1], dtype=m.dtype, device=m.device)
     return factor * xp.matrix_transpose(m), w_key
+
+
+def _diagonals(scores: Array, filling: float, xp: Namespace) -> Array:
+    """(..., n, m) as (..., n, n + m − 1): each column holds one diagonal, the rest of it `filling`."""
+    n, m = scores.shape[-2:]
+    lead = tuple(scores.shape[:-2])
+    # A row that is n cells too long, read as one that is n − 1 too long, slips by one cell from row to row.
+    pad = xp.full((*lead, n, n), filling, dtype=scores.dtype, device=scores.device)
+    flat = xp.reshape(xp.concat([xp.flip(scores, axis=-2), pad], axis=-1), (*lead, n * (n + m)))
+    return xp.reshape(flat[..., : n * (n + m - 1)], (*lead, n, n + m - 1))
 
 
 # --- Checks

@@ -78,12 +78,18 @@ def sinusoidal_wavelengths(dim: int, base: float = 10000.0) -> np.ndarray:
 def sinusoidal_encoding(
     positions: int | Sequence[Any] | np.ndarray, dim: int, *, base: float = ..., dtype: None = ...
 ) -> np.ndarray: ...
+
+
 @overload
 def sinusoidal_encoding(positions: ArrayT, dim: int, *, base: float = ..., dtype: DType = ...) -> ArrayT: ...
+
+
 @overload
 def sinusoidal_encoding(
     positions: int | ArrayLike, dim: int, *, base: float = ..., dtype: DType = ...
 ) -> Any: ...
+
+
 def sinusoidal_encoding(
     positions: int | ArrayLike, dim: int, *, base: float = 10000.0, dtype: DType | None = None
 ) -> Array:
@@ -124,49 +130,6 @@ def sinusoidal_encoding(
     xp, t = as_positions(positions)
     dtype = check_float_dtype(dtype, xp)
     return codes_at(t, to_device_of(freqs, t, xp), dtype, xp)
-
-
-def codes_at(t: Array, freqs: Array, dtype: DType, xp: Namespace) -> Array:
-    """The formula, for positions in float64 and whatever frequencies."""
-    angles = t[..., None] * freqs
-    pairs = xp.stack([xp.astype(xp.sin(angles), dtype), xp.astype(xp.cos(angles), dtype)], axis=-1)
-    return xp.reshape(pairs, (*t.shape, 2 * freqs.shape[0]))
-
-
-def _table(n: int, freqs: np.ndarray, dtype: DType, xp: Namespace) -> Array:
-    """Positions 0..n-1 with about sqrt(n) sines per frequency instead of n.
-
-    sin x + i cos x = i e^(−ix), so the code of s + j is the code of s turned by e^(−i ω j). Both factors and
-    their product are float64 (complex128); only the result is rounded.
-    """
-    block = 2 ** round(math.log2(max(n, 1)) / 2)
-    starts, steps = xp.arange(0, n, block, dtype=xp.float64), xp.arange(block, dtype=xp.float64)
-    code, step = (_as_complex(codes_at(t, xp.asarray(freqs), xp.float64, xp), xp) for t in (starts, steps))
-    turn = -1j * step
-    table = xp.empty((n, 2 * len(freqs)), dtype=dtype)
-    # Some blocks at a time in one buffer, so that the float64 values stay in the processor's cache.
-    many = max(1, 2**17 // (block * len(freqs)))
-    buffer = xp.empty((many, *turn.shape), dtype=turn.dtype)
-    for k in range(0, code.shape[0], many):
-        some = code[k : k + many, None, :]
-        turned = xp.multiply(some, turn, out=buffer[: some.shape[0], ...])
-        rows = table[k * block : (k + many) * block, :]
-        rows[...] = xp.reshape(_interleaved(turned, xp), (-1, 2 * len(freqs)))[: rows.shape[0], :]
-    return table
-
-
-def _as_complex(x: Array, xp: Namespace) -> Array:
-    """Real (..., 2m) as complex (..., m), without a copy."""
-    if xp is np:
-        return x.view(np.complex128)
-    return xp.view_as_complex(xp.reshape(x, (*x.shape[:-1], x.shape[-1] // 2, 2)))
-
-
-def _interleaved(z: Array, xp: Namespace) -> Array:
-    """Complex (..., m) as real (..., 2m): re, im, re, im, ... without a copy."""
-    if xp is np:
-        return z.view(np.float64)
-    return xp.reshape(xp.view_as_real(z), (*z.shape[:-1], 2 * z.shape[-1]))
 
 
 def code_distance(offsets: int | ArrayLike, dim: int, *, base: float = 10000.0) -> Array:
@@ -223,3 +186,46 @@ def decode_position(codes: OneArray, n: int, *, base: float = 10000.0) -> Array:
     starts = range(0, max(count, 1), step)
     found = [xp.argmax(rows[k : min(k + step, count), :] @ table.T, axis=-1) for k in starts]
     return xp.reshape(xp.concat(found), tuple(codes.shape[:-1]))
+
+
+def codes_at(t: Array, freqs: Array, dtype: DType, xp: Namespace) -> Array:
+    """The formula, for positions in float64 and whatever frequencies."""
+    angles = t[..., None] * freqs
+    pairs = xp.stack([xp.astype(xp.sin(angles), dtype), xp.astype(xp.cos(angles), dtype)], axis=-1)
+    return xp.reshape(pairs, (*t.shape, 2 * freqs.shape[0]))
+
+
+def _table(n: int, freqs: np.ndarray, dtype: DType, xp: Namespace) -> Array:
+    """Positions 0..n-1 with about sqrt(n) sines per frequency instead of n.
+
+    sin x + i cos x = i e^(−ix), so the code of s + j is the code of s turned by e^(−i ω j). Both factors and
+    their product are float64 (complex128); only the result is rounded.
+    """
+    block = 2 ** round(math.log2(max(n, 1)) / 2)
+    starts, steps = xp.arange(0, n, block, dtype=xp.float64), xp.arange(block, dtype=xp.float64)
+    code, step = (_as_complex(codes_at(t, xp.asarray(freqs), xp.float64, xp), xp) for t in (starts, steps))
+    turn = -1j * step
+    table = xp.empty((n, 2 * len(freqs)), dtype=dtype)
+    # Some blocks at a time in one buffer, so that the float64 values stay in the processor's cache.
+    many = max(1, 2**17 // (block * len(freqs)))
+    buffer = xp.empty((many, *turn.shape), dtype=turn.dtype)
+    for k in range(0, code.shape[0], many):
+        some = code[k : k + many, None, :]
+        turned = xp.multiply(some, turn, out=buffer[: some.shape[0], ...])
+        rows = table[k * block : (k + many) * block, :]
+        rows[...] = xp.reshape(_interleaved(turned, xp), (-1, 2 * len(freqs)))[: rows.shape[0], :]
+    return table
+
+
+def _as_complex(x: Array, xp: Namespace) -> Array:
+    """Real (..., 2m) as complex (..., m), without a copy."""
+    if xp is np:
+        return x.view(np.complex128)
+    return xp.view_as_complex(xp.reshape(x, (*x.shape[:-1], x.shape[-1] // 2, 2)))
+
+
+def _interleaved(z: Array, xp: Namespace) -> Array:
+    """Complex (..., m) as real (..., 2m): re, im, re, im, ... without a copy."""
+    if xp is np:
+        return z.view(np.float64)
+    return xp.reshape(xp.view_as_real(z), (*z.shape[:-1], 2 * z.shape[-1]))

@@ -149,11 +149,6 @@ def to_seconds(times: Any, *, since: Any = None) -> np.ndarray:
     return counts / per_second if per_second >= 1 else counts * (1 / per_second)
 
 
-_UNITS = {
-    "W": 1 / 604800, "D": 1 / 86400, "h": 1 / 3600, "m": 1 / 60, "s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9,
-}  # fmt: skip
-
-
 def nearest_index(seconds: ArrayLike, marks: ArrayLike, *, within: float | None = None) -> Array:
     """For each time the index of the nearest mark, such as the frame that is on screen while a word is spoken.
 
@@ -208,6 +203,11 @@ def nearest_index(seconds: ArrayLike, marks: ArrayLike, *, within: float | None 
             f"{float(m[0]):g} to {float(m[-1]):g}: in another unit?"
         )
     return xp.reshape(found, tuple(t.shape))
+
+
+_UNITS = {
+    "W": 1 / 604800, "D": 1 / 86400, "h": 1 / 3600, "m": 1 / 60, "s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9,
+}  # fmt: skip
 
 
 # --- Times that come round again

@@ -77,10 +77,6 @@ def kerple_bias(
     return kerple(wide_p, wide_a, kind, p.dtype, query_positions, key_positions, xp)
 
 
-def _parameter(name: str, value: float | Array) -> Array:
-    return value if is_array(value) else np.asarray(number(name, value))
-
-
 def fire_distance(
     query_positions: int | ArrayLike,
     key_positions: int | ArrayLike | None = None,
@@ -118,18 +114,6 @@ def fire_distance(
         xp, like, _ = two_positions(query_positions, key_positions)
     bend, limit = (_above_zero(name, x, like, xp) for name, x in (("c", c), ("threshold", threshold)))
     return log_distance(bend, limit, query_positions, key_positions, xp)
-
-
-def _above_zero(name: str, x: float | Array, like: Array, xp: Namespace) -> Array:
-    """One number above 0 as a float64 array without axes, on the device of `like`."""
-    array = _parameter(name, x)
-    if array is not x:
-        array = to_device_of(array, like, xp)
-    floating(**{name: array})
-    if array.ndim:
-        raise ValueError(f"{name} must be one number, got shape {tuple(array.shape)}")
-    check_between(name, array, math.inf, xp)
-    return xp.astype(array, xp.float64)
 
 
 def fire_bias(
@@ -176,9 +160,6 @@ def fire_bias(
     )
     x = log_distance(bend, limit, query_positions, key_positions, xp)
     return two_layers(x, weights, xp)
-
-
-FIRE_WEIGHTS = ("hidden_weight", "hidden_bias", "head_weight", "head_bias")
 
 
 def kerple(
@@ -243,3 +224,22 @@ def check_between(name: str, array: Array, most: float, xp: Namespace) -> None:
     check_finite(name, array, xp)
     bound = f"above 0 and at most {most:g}" if math.isfinite(most) else "above 0"
     check_values(name, array, lambda x: (x > 0) & (x <= most), bound, xp)
+
+
+def _parameter(name: str, value: float | Array) -> Array:
+    return value if is_array(value) else np.asarray(number(name, value))
+
+
+def _above_zero(name: str, x: float | Array, like: Array, xp: Namespace) -> Array:
+    """One number above 0 as a float64 array without axes, on the device of `like`."""
+    array = _parameter(name, x)
+    if array is not x:
+        array = to_device_of(array, like, xp)
+    floating(**{name: array})
+    if array.ndim:
+        raise ValueError(f"{name} must be one number, got shape {tuple(array.shape)}")
+    check_between(name, array, math.inf, xp)
+    return xp.astype(array, xp.float64)
+
+
+FIRE_WEIGHTS = ("hidden_weight", "hidden_bias", "head_weight", "head_bias")

@@ -128,14 +128,6 @@ def two_positions(
     return xp, t, u
 
 
-def _as_numbers(name: str, positions: Array) -> tuple[Namespace, Array]:
-    """int64 for integers of any kind, so that offsets can be negative; else float64."""
-    positions = np.asarray(positions) if isinstance(positions, (list, tuple)) else positions
-    xp, real = as_positions(positions, name)
-    integral = xp.isdtype(positions.dtype, "integral")
-    return xp, xp.astype(positions, xp.int64) if integral else real
-
-
 def as_integers(name: str, positions: Array) -> tuple[Namespace, Array]:
     """The positions in int64; TypeError if any is real."""
     xp, numbers = _as_numbers(name, positions)
@@ -204,3 +196,11 @@ def check_whole(offsets: Array, xp: Namespace) -> None:
             "query_positions and key_positions must be integers: a table has nothing between its rows; got "
             f"offsets of dtype {offsets.dtype}"
         )
+
+
+def _as_numbers(name: str, positions: Array) -> tuple[Namespace, Array]:
+    """int64 for integers of any kind, so that offsets can be negative; else float64."""
+    positions = np.asarray(positions) if isinstance(positions, (list, tuple)) else positions
+    xp, real = as_positions(positions, name)
+    integral = xp.isdtype(positions.dtype, "integral")
+    return xp, xp.astype(positions, xp.int64) if integral else real

@@ -54,45 +54,6 @@ def t5_bucket(
     return _bucket_rule(num_buckets, max_distance, bidirectional)(k, xp)
 
 
-def _bucket_rule(
-    num_buckets: int, max_distance: int, bidirectional: bool
-) -> Callable[[Array, Namespace], Array]:
-    check_flag("bidirectional", bidirectional)
-    num_buckets = integer("num_buckets", num_buckets, minimum=4 if bidirectional else 2)
-    if bidirectional and num_buckets % 2:
-        raise ValueError(f"num_buckets must be even if bidirectional (half a side), got {num_buckets}")
-    side = num_buckets // 2 if bidirectional else num_buckets
-    max_distance = integer("max_distance", max_distance, minimum=side // 2 + 1)
-    if max_distance > 2**53:
-        raise ValueError(f"max_distance must be at most 2**53, got {max_distance}")
-    starts = np.asarray(_bucket_starts(side, max_distance))
-
-    def bucket(k: Array, xp: Namespace) -> Array:
-        distance = xp.clip(xp.abs(k) if bidirectional else -k, 0, None)
-        # A search, and no table of all distances up to max_distance, however large it is.
-        result = xp.searchsorted(to_device_of(starts, k, xp), distance, side="right") - 1
-        return result + xp.astype(k > 0, xp.int64) * side if bidirectional else result
-
-    return bucket
-
-
-def _bucket_starts(buckets: int, max_distance: int) -> list[int]:
-    """The least distance in each bucket: 0..m−1, then the least d with d/m ≥ (max_distance/m)^(j/l)."""
-    exact = buckets // 2
-    shared = buckets - exact
-    starts = list(range(exact))
-    for j in range(shared):
-        # Raised to the power l it is a comparison of integers.
-        bound = max_distance**j * exact ** (shared - j)
-        d = math.floor(exact * (max_distance / exact) ** (j / shared))
-        while d**shared >= bound:
-            d -= 1
-        while d**shared < bound:
-            d += 1
-        starts.append(d)
-    return starts
-
-
 def t5_bias(
     table: OneArray,
     query_positions: int | ArrayLike,
@@ -137,3 +98,42 @@ def t5_bias(
             f"{tuple(table.shape)}"
         )
     return from_table(table, lambda k: rule(k, xp), query_positions, key_positions, xp)
+
+
+def _bucket_rule(
+    num_buckets: int, max_distance: int, bidirectional: bool
+) -> Callable[[Array, Namespace], Array]:
+    check_flag("bidirectional", bidirectional)
+    num_buckets = integer("num_buckets", num_buckets, minimum=4 if bidirectional else 2)
+    if bidirectional and num_buckets % 2:
+        raise ValueError(f"num_buckets must be even if bidirectional (half a side), got {num_buckets}")
+    side = num_buckets // 2 if bidirectional else num_buckets
+    max_distance = integer("max_distance", max_distance, minimum=side // 2 + 1)
+    if max_distance > 2**53:
+        raise ValueError(f"max_distance must be at most 2**53, got {max_distance}")
+    starts = np.asarray(_bucket_starts(side, max_distance))
+
+    def bucket(k: Array, xp: Namespace) -> Array:
+        distance = xp.clip(xp.abs(k) if bidirectional else -k, 0, None)
+        # A search, and no table of all distances up to max_distance, however large it is.
+        result = xp.searchsorted(to_device_of(starts, k, xp), distance, side="right") - 1
+        return result + xp.astype(k > 0, xp.int64) * side if bidirectional else result
+
+    return bucket
+
+
+def _bucket_starts(buckets: int, max_distance: int) -> list[int]:
+    """The least distance in each bucket: 0..m−1, then the least d with d/m ≥ (max_distance/m)^(j/l)."""
+    exact = buckets // 2
+    shared = buckets - exact
+    starts = list(range(exact))
+    for j in range(shared):
+        # Raised to the power l it is a comparison of integers.
+        bound = max_distance**j * exact ** (shared - j)
+        d = math.floor(exact * (max_distance / exact) ** (j / shared))
+        while d**shared >= bound:
+            d -= 1
+        while d**shared < bound:
+            d += 1
+        starts.append(d)
+    return starts

@@ -220,11 +220,6 @@ def mrope_frequencies(
     return _of_axis(omega, axis, len(sizes))
 
 
-def _of_axis(omega: np.ndarray, axis: np.ndarray, axes: int) -> np.ndarray:
-    """Each frequency in the row of its axis, 0 in the others."""
-    return np.where(axis == np.arange(axes)[:, None], omega, 0.0)
-
-
 def mrope_coordinates(parts: Sequence[int | Sequence[int]]) -> np.ndarray:
     """Coordinates (time, row, column) of a sequence that mixes text with images and video, as in M-RoPE.
 
@@ -263,3 +258,8 @@ def mrope_coordinates(parts: Sequence[int | Sequence[int]]) -> np.ndarray:
         found.append(start + some)
         start += int(some.max(initial=-1)) + 1
     return np.concatenate(found)
+
+
+def _of_axis(omega: np.ndarray, axis: np.ndarray, axes: int) -> np.ndarray:
+    """Each frequency in the row of its axis, 0 in the others."""
+    return np.where(axis == np.arange(axes)[:, None], omega, 0.0)
