@@ -1,4 +1,4 @@
-"""What every formula needs of arrays: the caller's library, its devices, and what may be looked at."""
+"""Arrays of any library: which library and device they belong to, and whether their values can be read."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any, Protocol, TypeVar
 import array_api_compat
 import numpy as np
 
-# What a library gives, inside a formula and as its result where the axes become more or fewer. A protocol would have
-# to list each method that is called on it, and would refuse callers the others.
+# A result. A protocol would have to list every method that formulas and callers use of their libraries.
 Array = Any
 
 
 class OneArray(Protocol):
-    """An array of NumPy, torch, JAX or CuPy: the array API standard has no common base class to name."""
+    """An argument that must be an array, of NumPy, torch, JAX or CuPy: these share no base class."""
 
     @property
     def dtype(self) -> Any: ...
@@ -31,13 +30,13 @@ class OneArray(Protocol):
     def __lt__(self, other: Any, /) -> Any: ...
 
 
-# Torch in, torch out. For results with as many axes as the argument: NumPy types may say how many those are.
+# Torch in, torch out. Only for results with as many axes as the argument, because NumPy's types may state how many.
 ArrayT = TypeVar("ArrayT", bound=OneArray)
 
-# What may come as a list, such as positions.
+# An argument that may also be a list of numbers.
 ArrayLike = OneArray | Sequence[Any]
 
-# A library. Its dtypes have no class in common.
+# A library is a module. Dtypes of different libraries share no base class.
 Namespace = ModuleType
 DType = object
 
@@ -56,9 +55,10 @@ def is_tensor(value: object) -> bool:
 
 
 def namespace(*arrays: Array, **named: Array) -> Namespace:
-    """The one array library that arrays come from: NumPy itself, or array-api-compat's view of another.
+    """The library of the arrays: NumPy itself, or array-api-compat's view of another.
 
-    TypeError for what is no array, or of another library; it names those that come by name.
+    TypeError for a value that is not an array, or is of another library. Keyword arguments are named in the
+    message.
     """
     arrays = (*arrays, *named.values())
     # NumPy 2 follows the standard by itself, and array_api_compat.numpy costs as much to import as NumPy.
@@ -94,7 +94,7 @@ def torch_namespace(dtype: DType) -> Namespace | None:
 
 
 def same_shape(first: Any, second: Any) -> bool:
-    """Whether two shapes are one; those of other lengths are not compared axis by axis.
+    """Whether two shapes are equal. Shapes of different lengths are not compared axis by axis.
 
     torch.export would note that batch and seq must differ, where (batch, seq) is compared with (seq,).
     """
@@ -102,13 +102,13 @@ def same_shape(first: Any, second: Any) -> bool:
 
 
 def is_traced() -> bool:
-    """Whether torch makes a graph of what runs now."""
+    """Whether torch is compiling or tracing."""
     torch = sys.modules.get("torch")
     return torch is not None and bool(torch.compiler.is_compiling() or torch.jit.is_tracing())
 
 
 def is_concrete(array: Array) -> bool:
-    """Whether the values of an array may be looked at: one of NumPy, or of torch that nothing traces."""
+    """Whether the values of an array can be read: it is of NumPy, or of torch and not traced."""
     if isinstance(array, (np.ndarray, np.generic)):
         return not is_traced()
     torch = sys.modules.get("torch")
@@ -119,7 +119,7 @@ def is_concrete(array: Array) -> bool:
 
 
 def autocast_is_on(array: Array) -> bool:
-    """Whether torch.autocast acts where an array is; there is none for "meta"."""
+    """Whether torch.autocast is on for the device of an array. The device "meta" has no autocast."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(array, torch.Tensor):
         return False
@@ -128,7 +128,7 @@ def autocast_is_on(array: Array) -> bool:
 
 
 def attention_dtype(array: Array) -> Any:
-    """The dtype that attention of torch computes with this array in: its own, but where torch.autocast is on."""
+    """The dtype in which torch's attention computes with this array: its own, or that of torch.autocast."""
     torch = sys.modules.get("torch")
     if (
         torch is None or not autocast_is_on(array) or array.dtype == torch.float64
@@ -138,7 +138,7 @@ def attention_dtype(array: Array) -> Any:
 
 
 def no_autocast(array: Array) -> AbstractContextManager[Any]:
-    """What keeps the products within it in the dtype of their arrays, when torch.autocast is on."""
+    """A context in which products keep the dtype of their arrays, also under torch.autocast."""
     torch = sys.modules.get("torch")
     if torch is None or not autocast_is_on(array):
         return nullcontext()
@@ -147,7 +147,7 @@ def no_autocast(array: Array) -> AbstractContextManager[Any]:
 
 
 def device_of(array: Array) -> Any:
-    """Where an array is."""
+    """The device of an array."""
     # Not array_api_compat's own answer for those that have one: see `is_array`.
     return (
         array.device if isinstance(array, np.ndarray) or is_tensor(array) else array_api_compat.device(array)

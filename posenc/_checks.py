@@ -1,4 +1,4 @@
-"""Arguments that are what they claim to be: a check gives the argument back or says what is wrong with it."""
+"""Checks of arguments. Each returns the checked value or raises an error that names the argument."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def integer(name: str, value: Any, *, minimum: int) -> int:
 
 
 def length(name: str, value: Any) -> int:
-    """`value` as an int of at least 0, and not one of which torch.jit.trace would keep that of its example."""
+    """`value` as an int of at least 0. TypeError if torch.jit.trace would record it as a constant."""
     if is_tensor(value) and is_traced():
         raise TypeError(
             f"{name} must be an int, got a length that torch.jit.trace follows, and would keep as that of its "
@@ -52,7 +52,7 @@ def length(name: str, value: Any) -> int:
 
 
 def number(name: str, value: Any, *, above: float | None = None, at_least: float | None = None) -> float:
-    """`value`, a real number of any kind, as a finite float: above `above`, and `at_least` so large."""
+    """`value`, any real number, as a finite float, above `above` and at least `at_least`."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a real number, got {value!r} of type {type(value).__name__}")
     try:
@@ -68,7 +68,7 @@ def number(name: str, value: Any, *, above: float | None = None, at_least: float
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """`value`, if it is True or False: "no" is true for Python, and 0 may have been meant for something else."""
+    """`value` if it is True or False. Anything else raises TypeError: to Python the string "no" is true."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {value!r} of type {type(value).__name__}")
     return value
@@ -83,7 +83,7 @@ def check_even_dim(dim: Any, name: str = "dim") -> int:
 
 
 def check_base(base: Any) -> float:
-    """`base` as a float above 1: with it the wavelengths grow from pair to pair."""
+    """`base` as a float above 1, so that wavelengths grow from pair to pair."""
     return number("base", base, above=1)
 
 
@@ -91,7 +91,7 @@ def check_base(base: Any) -> float:
 
 
 def floating(**arrays: Array) -> Namespace:
-    """The library of floating arrays, all of it and of the dtype of the first."""
+    """The library of the arrays. TypeError unless all are floating and have the dtype of the first."""
     xp = namespace(**arrays)
     first, dtype = next((name, array.dtype) for name, array in arrays.items())
     for name, array in arrays.items():
@@ -103,7 +103,7 @@ def floating(**arrays: Array) -> Namespace:
 
 
 def check_values(name: str, array: Array, good: Callable[[Array], Array], wanted: str, xp: Namespace) -> None:
-    """ValueError naming the first value that is not `good`, of an array whose values may be looked at."""
+    """ValueError naming the first value that is not `good`, where values can be read (`is_concrete`)."""
     if not is_concrete(array):
         return
     right = good(array)
@@ -116,12 +116,12 @@ def check_values(name: str, array: Array, good: Callable[[Array], Array], wanted
 
 
 def check_finite(name: str, array: Array, xp: Namespace) -> None:
-    """ValueError naming the first NaN or infinity in a floating array whose values may be looked at."""
+    """ValueError naming the first NaN or infinity, where values can be read (`is_concrete`)."""
     check_values(name, array, xp.isfinite, "finite", xp)
 
 
 def check_float_dtype(dtype: DType, xp: Namespace) -> DType:
-    """`dtype`, or for None the default of the library; TypeError unless it is a real floating dtype."""
+    """`dtype`, or the library's default if None. TypeError unless it is a real floating dtype."""
     if dtype is None:
         return xp.empty(0).dtype
     try:
@@ -167,7 +167,7 @@ def as_positions(positions: Any, name: str = "positions") -> tuple[Namespace, Ar
 
 
 def check_has_axis(name: str, positions: Array) -> None:
-    """TypeError for an array without axes: it might mean a length or a position."""
+    """TypeError for an array without axes, which could mean a length or a position."""
     if positions.shape == ():
         raise TypeError(
             f"{name} without axes could be a length or a position: pass int(...) for a length, or an array "
@@ -178,8 +178,8 @@ def check_has_axis(name: str, positions: Array) -> None:
 def as_numbers(name: str, values: Any) -> tuple[Namespace, Array]:
     """The library of an array or a list of numbers, and the numbers in float64.
 
-    Raises TypeError unless they are integers, float32 or float64: float16 and bfloat16 cannot hold 2049 and
-    257. Raises ValueError for NaN and infinity, where values can be looked at (`is_concrete`).
+    TypeError unless they are integers, float32 or float64: float16 cannot hold 2049, bfloat16 cannot hold 257.
+    ValueError for NaN and infinity, where values can be read (`is_concrete`).
     """
     if isinstance(values, (list, tuple)):
         try:
@@ -210,10 +210,10 @@ def check_wide(name: str, xp: Namespace, dtype: DType) -> bool:
 
 
 def as_places(name: str, values: Any) -> tuple[Namespace, Array]:
-    """`as_numbers` of places that are counted in steps of 1, such as positions and coordinates.
+    """`as_numbers` for values counted in steps of 1, such as positions and coordinates.
 
-    ValueError where their dtype cannot tell neighbours apart: from 2^24 on in float32, from 2^53 on in float64,
-    in which integers are computed with, too.
+    ValueError where the dtype cannot tell neighbours apart: from 2^24 on in float32, from 2^53 on in float64.
+    The second limit holds for integers too, because they are computed with in float64.
     """
     xp, places = as_numbers(name, values)
     check_neighbours(name, values, places, xp)
@@ -221,7 +221,7 @@ def as_places(name: str, values: Any) -> tuple[Namespace, Array]:
 
 
 def check_neighbours(name: str, given: Any, places: Array, xp: Namespace) -> None:
-    """The check of `as_places`, for values as they were given, and in float64."""
+    """The check of `as_places`. `given` are the values as passed, `places` the same in float64."""
     if not is_concrete(places):
         return
     values = given if is_array(given) else np.asarray(given)
@@ -247,7 +247,7 @@ def _is_on_cpu(array: Array) -> bool:
 
 
 def of_library(name: str, array: Array, x: Array, xp: Namespace) -> Array:
-    """A NumPy array, which may come with any x, or an array of the library of x."""
+    """`array` in the library of x. TypeError unless it is of NumPy or of that library."""
     if isinstance(array, np.ndarray):
         return to_device_of(array, x, xp)
     if namespace(array) is not xp:

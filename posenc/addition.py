@@ -1,4 +1,4 @@
-"""How a code reaches the model: added to the token embeddings, or put beside them.
+"""Position codes and token embeddings combined: by addition, or by concatenation.
 
 Source: Vaswani et al., Attention Is All You Need (2017), sections 3.4 and 3.5. https://arxiv.org/abs/1706.03762
 """
@@ -14,19 +14,18 @@ __all__ = ["add_positions", "concat_positions"]
 
 
 def add_positions(x: ArrayT, pe: OneArray, *, scale: bool = False) -> ArrayT:
-    """Token embeddings plus their position codes, the input of a Transformer.
+    """Token embeddings plus position codes, the input of a Transformer.
 
     x + pe, or with `scale` sqrt(dim) · x + pe.
 
     Args:
         x: embeddings, shape (seq, dim) or (batch, seq, dim), floating.
-        pe: codes, shape (seq, dim), the same for all sentences of a batch, or the shape of x. Nothing else is
-            broadcast.
-        scale: multiply the embeddings by sqrt(dim) first, as the original paper does. Right for embeddings
-            that start with variance 1/dim, wrong for those that start with variance 1.
+        pe: codes, shape (seq, dim) for all sequences of a batch, or the shape of x.
+        scale: multiply the embeddings by sqrt(dim) first, as in the original paper. This suits embeddings
+            that are initialised with variance 1/dim, not those with variance 1.
 
     Returns:
-        Array of the shape and dtype of x. The sum is made in the wider of the two dtypes, in float32 at
+        Array of the shape and dtype of x. The sum is computed in the wider of the two dtypes, in float32 at
         least, and rounded once.
 
     >>> import numpy as np
@@ -50,18 +49,17 @@ def add_positions(x: ArrayT, pe: OneArray, *, scale: bool = False) -> ArrayT:
 
 
 def concat_positions(x: ArrayT, pe: OneArray) -> ArrayT:
-    """Token embeddings with their position codes beside them, in columns of their own.
+    """Token embeddings and position codes side by side.
 
-    [x; pe]. A linear layer on it is [x; pe] [W_x; W_p] = x W_x + pe W_p; with W_x = W_p = W it is
-    (x + pe) W: addition is concatenation with tied weights.
+    [x; pe]. A linear layer gives [x; pe] [W_x; W_p] = x W_x + pe W_p. With W_x = W_p = W this is (x + pe) W:
+    addition is concatenation with tied weights.
 
     Args:
         x: embeddings, shape (seq, dim) or (batch, seq, dim), floating.
-        pe: codes, shape (seq, d_p), repeated for each sentence of a batch, or (batch, seq, d_p). Their width
-            d_p is free.
+        pe: codes, shape (seq, d_p) for all sequences of a batch, or (batch, seq, d_p), with any width d_p.
 
     Returns:
-        Array (seq, dim + d_p) or (batch, seq, dim + d_p) of the dtype of x, to which the codes are rounded.
+        Array (seq, dim + d_p) or (batch, seq, dim + d_p) of the dtype of x. The codes are rounded to it.
 
     >>> import numpy as np
     >>> concat_positions(np.array([[1.0, 3.0]]), np.array([[2.0, 1.0]]))
@@ -86,6 +84,6 @@ def _check(x: Array, pe: Array) -> Namespace:
 
 
 def _either(shape: tuple[int, ...], width: int | str) -> str:
-    """The shapes that codes for embeddings of this shape may have, in words."""
+    """The shapes that codes for embeddings of this shape may have, as text."""
     leading = [", ".join(str(n) for n in part) for part in (shape[-2:-1], shape[:-1])]
     return " or ".join(dict.fromkeys(f"({part}, {width})" for part in leading))

@@ -1,7 +1,7 @@
-"""Attention with linear biases (ALiBi): a key costs its head's slope for every position it is away.
+"""Attention with linear biases (ALiBi): a penalty on scores that grows linearly with the distance of the key.
 
-s(t, u) = q_t · k_u / sqrt(d) − m_h · (t − u) for keys u ≤ t, with a fixed slope m_h > 0 for head h. Nothing
-is added to the embeddings, and nothing is trained.
+s(t, u) = q_t · k_u / sqrt(d) − m_h · (t − u) for keys u ≤ t, with a fixed slope m_h > 0 for head h. Nothing is
+added to the embeddings, and nothing is trained.
 
 Source: Press, Smith, Lewis: Train Short, Test Long: Attention with Linear Biases Enables Input Length
 Extrapolation (2022), section 3. https://arxiv.org/abs/2108.12409
@@ -53,13 +53,13 @@ def alibi_slopes(num_heads: int, *, like: ArrayT) -> ArrayT: ...
 def alibi_slopes(num_heads: int, *, like: OneArray | None = None) -> Array:
     """The published slope of each head.
 
-    m_h = 2^(−8h/H) for h = 1..H, if H is a power of two. Otherwise those of the power of two below H, then
-    the 1st, 3rd, 5th, ... slope of twice as many heads, as many as are missing.
+    m_h = 2^(−8h/H) for h = 1..H, if H is a power of two. Otherwise the slopes of the next lower power of two,
+    followed by the 1st, 3rd, 5th, ... slope of twice that number of heads, up to H slopes.
 
     Args:
-        num_heads: H, number of heads, at least 1. Of the whole model: a part of them that a device holds has its
-            part of these slopes.
-        like: an array whose library and device the slopes get, such as the queries; NumPy if None.
+        num_heads: H, number of heads of the whole model, at least 1. A device that holds some of the heads
+            takes their slopes from the result.
+        like: an array whose library and device the slopes get, such as the queries. NumPy if None.
 
     Returns:
         float64 array (heads,).
@@ -69,8 +69,8 @@ def alibi_slopes(num_heads: int, *, like: OneArray | None = None) -> Array:
     >>> [float(m) for m in np.log2(alibi_slopes(6))]
     [-2.0, -4.0, -6.0, -8.0, -1.0, -3.0]
 
-    Source: Press et al. (2022), section 3; the rule for other numbers of heads is in the code that they
-    published. https://github.com/ofirpress/attention_with_linear_biases
+    Source: Press et al. (2022), section 3. The rule for other numbers of heads is from their code.
+    https://github.com/ofirpress/attention_with_linear_biases
     """
     num_heads = integer("num_heads", num_heads, minimum=1)
     below = 1 << (num_heads.bit_length() - 1)
@@ -88,29 +88,31 @@ def alibi_bias(
     causal: bool = True,
     dtype: DType | None = None,
 ) -> Array:
-    """The term that ALiBi adds to the attention scores, after their scaling.
+    """The term that ALiBi adds to the attention scores, after they are scaled.
 
     B(t, u) = −m_h · (t − u) for u ≤ t, −inf for u > t. With causal=False: −m_h · |t − u| for all keys.
 
-    As a bias of `posenc.dot_product_attention`, or attn_mask of
-    torch.nn.functional.scaled_dot_product_attention, it is the causal mask as well.
+    Pass it as bias to `posenc.dot_product_attention`, or as attn_mask to
+    torch.nn.functional.scaled_dot_product_attention. It includes the causal mask.
 
-    The symmetric form, causal=False, cannot see the direction: attention with it treats a sentence and its
-    reversal alike. An encoder needs something else that tells left from right.
+    causal=False is symmetric: a sentence and its reversal get the same scores, reversed. An encoder needs
+    another signal for the direction.
 
     Args:
-        slopes: m, at least 0: an array (heads,), such as alibi_slopes(num_heads), or a number for one head. A
-            NumPy array goes along with positions of any library. Not an integer, which would be a number of
-            heads: 1.0 for the slope of 1.
-        query_positions: how many queries; they are the last of the keys, so alibi_bias(slopes, 1, t + 1) is
-            the row of the token at t. Or an array of integer or real positions, (n_q,) or (..., n_q).
-        key_positions: how many keys, or an array (n_k,) or (..., n_k). If None, the queries.
-        causal: whether later keys are forbidden.
-        dtype: floating dtype of the result; that of slopes if None, float64 for a number.
+        slopes: m, at least 0: an array (heads,), such as alibi_slopes(num_heads), or a float for one head. A
+            NumPy array may come with positions of any library. An integer raises TypeError, because it could
+            mean a number of heads.
+        query_positions: an integer n_q for the last n_q of the keys: alibi_bias(slopes, 1, t + 1) is the row
+            of the token at t. Or an array of integer or real positions, (n_q,) or (..., n_q).
+        key_positions: an integer n_k for 0, 1, ..., n_k − 1, or an array (n_k,) or (..., n_k). If None, the
+            query positions.
+        causal: whether later keys get −inf.
+        dtype: floating dtype of the result. If None, that of slopes, float64 for a number.
 
     Returns:
-        Array (heads, n_q, n_k), or (..., heads, n_q, n_k) for positions with leading axes; without the axis
-        of heads for a number. Computed in float64 and rounded once. A query without any key gets −inf only.
+        Array (heads, n_q, n_k), or (..., heads, n_q, n_k) for positions with leading axes. Without the axis
+        of heads if slopes is a number. Computed in float64 and rounded once. The row of a query without keys
+        is −inf.
 
     Raises:
         ValueError: more queries than keys.
@@ -142,42 +144,39 @@ def add_alibi_columns(
     center: float = 0.0,
     width: int | None = None,
 ) -> tuple[ArrayT, ArrayT]:
-    """Queries and keys with a few more columns, which make ALiBi of plain causal attention, without a bias.
+    """Queries and keys with extra columns, so that plain causal attention computes ALiBi without a bias.
 
-    [q_t, m/scale] · [k_u, u − c] · scale = q_t · k_u · scale + m · (u − c), which is the score of ALiBi plus
-    m · (t − c), the same for all keys of a query: softmax takes no notice of it.
+    [q_t, m/scale] · [k_u, u − c] · scale = q_t · k_u · scale + m · (u − c). This is the score of ALiBi plus
+    m · (t − c), which is the same for all keys of a query and cancels in the softmax.
 
-    Pass the same `scale` to attention. Its default would be that of the new width, and wrong. Pass a causal
-    mask too: the columns make nearer keys score higher only among those not later than the query.
+    Pass the same `scale` to the attention: its default would use the new width. Pass a causal mask too,
+    because the columns raise the scores of all later keys.
 
-    float32 and float64 take one column. float16 and bfloat16 take six: there slopes and positions are cut
-    into three pieces each, since bfloat16 cannot tell 256 from 257. Under torch.autocast float32 takes six as
-    well, because torch's attention rounds its input to bfloat16 or float16 there: make the columns under the
-    same autocast as the attention.
+    float32 and float64 take one column. float16 and bfloat16 take six, because slopes and positions are split
+    into three pieces each: bfloat16 cannot tell 256 from 257. Under torch.autocast float32 takes six too,
+    because torch's attention rounds its input there. Compute the columns under the same autocast as the
+    attention.
 
-    Scores hold numbers up to m · |u − c|, and are as exact as the kernel adds up such numbers: in float32
-    attention to about m · |u − c| · 1e−7.
+    Scores contain numbers up to m · |u − c|. In float32 attention they are exact to about m · |u − c| · 1e−7.
 
     Args:
         query: floating, shape (..., heads, n_q, d), or (..., n_q, d) with a number for slopes.
-        key: shape (..., key heads, n_k, d), of the dtype of query. The columns of keys do not depend on the
-            head, so there may be fewer key heads (grouped queries).
-        slopes: as in `alibi_bias`, heads as many as query has.
-        positions: of the keys, integer or real: shape (n_k,), or one axis for each of key but the last, of
-            full length or 1. If None, or the integer n_k: 0, 1, ..., n_k − 1. Those of the queries are not
-            needed.
-        scale: the factor on the scores, above 0; 1/sqrt(d) if None, with d the width of query as it comes.
-        center: c, a position. Half-way along the sequence keeps the numbers small. Keys that are kept for
-            later, columns included, need the same centre at every step.
-        width: of the result, filled up by columns of zeros: fast kernels want multiples of 8. No zeros if
-            None.
+        key: shape (..., key heads, n_k, d), of the dtype of query. There may be fewer key heads than heads
+            (grouped queries).
+        slopes: as in `posenc.alibi_bias`, one for each head of query.
+        positions: positions of the keys, integer or real: shape (n_k,), or one axis for each axis of key but
+            the last, of full length or 1. If None, or the integer n_k: 0, 1, ..., n_k − 1.
+        scale: factor on the scores, above 0. If None, 1/sqrt(d) with the width d of query.
+        center: c, a position. The middle of the sequence keeps the numbers small. Cached keys need the same
+            centre at every step.
+        width: width of the result, filled with columns of zeros. Fast kernels want multiples of 8. If None,
+            no zeros are added.
 
     Returns:
-        query and key, of the same dtypes also under torch.autocast, wider by 1 or 6 columns, or of the given
-        width.
+        query and key in their dtypes, also under torch.autocast, wider by 1 or 6 columns or of the given width.
 
     Raises:
-        ValueError: a number that the dtype cannot hold, such as a position beyond c ± 65504 in float16.
+        ValueError: a number outside the range of the dtype, such as a position beyond c ± 65504 in float16.
 
     >>> from posenc import causal_mask
     >>> from posenc.attention import dot_product_attention
@@ -190,8 +189,7 @@ def add_alibi_columns(
     >>> bool(abs(output - expected).max() < 1e-12)
     True
 
-    Source: softmax does not change when a row of scores is shifted, and the bias of Press et al. (2022) is
-    such a shift of m · u.
+    Source: the bias of Press et al. (2022), with m · t left out of each row, which softmax does not change.
     """
     xp = _check_pair(query, key)
     dim = query.shape[-1]
@@ -242,7 +240,7 @@ def widen(
 ) -> tuple[Array, Array]:
     """`add_alibi_columns` for slopes over scale and positions from the centre, both in float64.
 
-    They are split in `dtype`, that of query if None.
+    They are split in `dtype`, or in the dtype of query if None.
     """
     dtype = query.dtype if dtype is None else dtype
     pieces = _pieces(dtype, xp)
@@ -293,7 +291,7 @@ def check_range(what: str, x: Array, dtype: DType, xp: Namespace) -> None:
 
 
 def _lowest(query: Array, xp: Namespace) -> DType:
-    """The dtype with the fewest bits that columns of a query pass through: its own, or that of torch.autocast."""
+    """The coarsest dtype that the columns of a query are rounded to: its own, or that of torch.autocast."""
     return max(query.dtype, attention_dtype(query), key=lambda dtype: float(xp.finfo(dtype).eps))
 
 
@@ -310,12 +308,12 @@ def _check_pair(query: Array, key: Array) -> Namespace:
 
 
 def _pieces(dtype: DType, xp: Namespace) -> int:
-    """How many numbers in `dtype` it takes to say what one in float32 says, with its 24 bits."""
+    """How many numbers in `dtype` hold the 24 bits of one in float32."""
     return math.ceil(24 / (1 - math.log2(xp.finfo(dtype).eps)))
 
 
 def _split(x: Array, dtype: DType, pieces: int, xp: Namespace) -> list[Array]:
-    """float64 numbers as a sum of numbers in `dtype`, each of them what those before have left over."""
+    """float64 numbers as a sum of numbers in `dtype`. Each is the rounded rest of those before it."""
     found = []
     for _ in range(pieces):
         found.append(xp.astype(x, dtype))
@@ -324,7 +322,7 @@ def _split(x: Array, dtype: DType, pieces: int, xp: Namespace) -> list[Array]:
 
 
 def _append(x: Array, columns: Array, width: int, xp: Namespace) -> Array:
-    """x with the columns, (..., c) that fit its axes, and zeros up to `width`."""
+    """x followed by the columns, (..., c), broadcast to its axes, and by zeros up to `width`."""
     missing = width - x.shape[-1] - columns.shape[-1]
     shape, device = (*columns.shape[:-1], missing), x.device
     added = xp.concat([columns, xp.zeros(shape, dtype=x.dtype, device=device)], axis=-1)

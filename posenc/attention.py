@@ -1,4 +1,4 @@
-"""Scaled dot-product attention, with everything it computes in sight."""
+"""Scaled dot-product attention that returns its weights."""
 
 from __future__ import annotations
 
@@ -22,37 +22,33 @@ def dot_product_attention(
 ) -> tuple[ArrayT, ArrayT]:
     """Attention output and attention weights.
 
-    weights = softmax(query keyᵀ · scale + bias) over the keys that the masks leave; output = weights value.
+    weights = softmax(query keyᵀ · scale + bias) over the keys that the masks allow. output = weights value.
 
-    float16 and bfloat16 input is computed in float32 and rounded once; torch.autocast changes nothing.
+    float16 and bfloat16 input is computed in float32 and rounded once. torch.autocast has no effect.
 
     Args:
         query: shape (..., n_q, d), floating.
         key: shape (..., n_k, d).
         value: shape (..., n_k, d_v).
-        bias: added to the scores after scaling; shape (n_q, n_k), or as many axes as the scores, each of
-            full length or 1; floating, rounded to the dtype that the scores are computed in. −inf forbids
-            a key.
-        mask: bool, True where a query must NOT see a key (as in torch.nn.MultiheadAttention, opposite to
-            torch.nn.functional.scaled_dot_product_attention); shapes as for bias. Two axes are always
-            (n_q, n_k): a padding mask (batch, n_k) belongs to key_padding_mask, and here it is refused,
-            unless batch equals n_q and no shape can tell.
-        key_padding_mask: bool, True at pads, which no query sees; shape (batch, n_k), where batch is the
-            first axis of query, whatever heads follow it; (n_k,) for a query (n_q, d).
-        scale: factor on the scores, a finite number; 1/sqrt(d) if None. What differs between heads or is
-            learned is multiplied onto query.
+        bias: floating, added to the scores after scaling. Shape (n_q, n_k), or as many axes as the scores,
+            each of full length or 1. −inf forbids a key.
+        mask: bool, True where a query must NOT see a key, as in torch.nn.MultiheadAttention and opposite to
+            torch.nn.functional.scaled_dot_product_attention. Shapes as for bias. Two axes always mean (n_q,
+            n_k): pass a padding mask (batch, n_k) as key_padding_mask.
+        key_padding_mask: bool, True at pads, which no query sees. Shape (batch, n_k), where batch is the
+            first axis of query, or (n_k,) for a query (n_q, d).
+        scale: factor on the scores, a finite number. 1/sqrt(d) if None. Multiply a scale that is learned or
+            differs between heads onto query instead.
 
     Returns:
-        output, shape (..., n_q, d_v), and weights, shape (..., n_q, n_k). Every row of weights sums to 1,
-        except that a query without any key gets weights 0 and output 0, whatever the values hold. Any other
-        query gets a NaN or infinity among the values even from a key that it must not see, as in torch:
-        0 · NaN is NaN.
+        output, shape (..., n_q, d_v), and weights, shape (..., n_q, n_k). Every row of weights sums to 1. A
+        query without any key gets weights 0 and output 0. For other queries a NaN or infinity among the
+        values reaches the output even from a forbidden key, as in torch, because 0 · NaN is NaN.
 
     Raises:
-        TypeError: something that is no array, arrays of different libraries, query, key and value of
-            different dtypes or not floating, a bias that is not floating, a mask that is not bool, or a
-            scale that is not a number.
-        ValueError: shapes that do not fit, or a scale that is not finite; the message names the argument.
+        TypeError: arrays of different libraries or dtypes, a bias that is not floating, a mask that is not
+            bool.
+        ValueError: shapes that do not fit. The message names the argument.
 
     >>> import numpy as np
     >>> x = np.eye(2)
@@ -77,9 +73,10 @@ def attend(
     key_padding_mask: Array | None,
     scale: float | None,
 ) -> tuple[Array, Array, Array]:
-    """`dot_product_attention` before its rounding, and the log of the sum that each row is divided by.
+    """`dot_product_attention` before it is rounded, and the log-sum-exp of each row, (..., n_q, 1).
 
-    That log-sum-exp (..., n_q, 1), −inf for a query without keys, says how much these keys count beside others.
+    With the log-sum-exp the results for several blocks of keys can be combined. It is −inf for a query
+    without keys.
     """
     xp = floating(query=query, key=key, value=value)
     check_shapes(query, key, value)
@@ -105,7 +102,7 @@ def attend(
 
 
 def check_shapes(query: Array, key: Array, value: Array) -> None:
-    """ValueError unless these fit each other as in `dot_product_attention`."""
+    """ValueError unless the shapes fit each other as in `dot_product_attention`."""
     for name, x in (("query", query), ("key", key), ("value", value)):
         if x.ndim < 2:
             raise ValueError(f"{name} must have shape (..., length, width), got {tuple(x.shape)}")
@@ -127,7 +124,7 @@ def _forbid(scores: Array, mask: Array, xp: Namespace) -> Array:
 
 
 def _softmax(scores: Array, xp: Namespace) -> tuple[Array, Array, Array]:
-    """Softmax over the last axis, zeros for a row of −inf only; which rows are that, and log-sum-exp, (..., n_q, 1)."""
+    """Softmax over the last axis, 0 in rows of −inf only; which rows these are; log-sum-exp (..., n_q, 1)."""
     if scores.shape[-1] == 0:
         shape, device = (*scores.shape[:-1], 1), scores.device
         never = xp.full(shape, -math.inf, dtype=scores.dtype, device=device)

@@ -1,7 +1,8 @@
-"""Positions that the content decides: a forget gate, and contextual position encoding (CoPE).
+"""Positions that depend on the content: a forget gate, and contextual position encoding (CoPE).
 
-Both count along the text, but not each token as one. A forget gate gives token j the length −log f_j, the same for
-all queries, and costs a key what lies between. CoPE lets each query count the tokens that match it.
+Both count along the text, but tokens count differently. A forget gate gives token j the length −log f_j, the
+same for all queries, and lowers the score of a key by the length between it and the query. In CoPE each query
+counts the tokens that match it.
 
 Sources: Lin, Nikishin, He, Courville: Forgetting Transformer: Softmax Attention with a Forget Gate (2025),
 section 3. https://arxiv.org/abs/2503.02130
@@ -33,27 +34,26 @@ __all__ = ["contextual_bias", "contextual_positions", "forget_bias", "forget_pos
 
 
 def forget_positions(log_gates: ArrayT) -> ArrayT:
-    """Where each token stands, if forgetting is what makes the way long.
+    """The position of each token, measured by how much its forget gates forget.
 
     p_t = −(log f_0 + log f_1 + ... + log f_t).
 
-    The bias of a forget gate is ALiBi's at these positions, with a slope of 1. So
-    `posenc.alibi.add_alibi_columns(query, key, 1.0, forget_positions(log_gates))` makes it of plain causal
-    attention, without a bias.
+    The bias of a forget gate is ALiBi with slope 1 at these positions. To compute it without a bias use
+    `posenc.alibi.add_alibi_columns(query, key, 1.0, forget_positions(log_gates))`.
 
     Args:
-        log_gates: log f, floating, shape (..., n): at most 0, for a gate f lets through a share between 0 and 1.
+        log_gates: log f, floating, shape (..., n), finite and at most 0: gates f are above 0 and at most 1.
 
     Returns:
-        float64 array (..., n), summed in float64 and not rounded.
+        float64 array (..., n).
 
     Raises:
-        ValueError: a logarithm above 0, or minus infinity: a gate of 0 has no position behind it.
+        ValueError: a logarithm above 0, or minus infinity. Positions after a gate of 0 are not defined.
 
     >>> forget_positions(np.log([0.5, 0.5, 0.25, 1.0])) / np.log(2)
     array([1., 2., 4., 4.])
 
-    Source: Lin et al. (2025), section 3, where −p_t is a cumulated sum of the logarithms.
+    Source: Lin et al. (2025), section 3, where −p_t is a cumulative sum of the logarithms.
     """
     xp = floating(log_gates=log_gates)
     if log_gates.ndim < 1:
@@ -64,18 +64,18 @@ def forget_positions(log_gates: ArrayT) -> ArrayT:
 
 
 def forget_bias(log_gates: OneArray, n_query: int | None = None, *, dtype: DType | None = None) -> Array:
-    """The term that a forget gate adds to the attention scores, after their scaling.
+    """The term that a forget gate adds to the attention scores, after they are scaled.
 
-    B(t, u) = log f_{u+1} + ... + log f_t for u ≤ t, −inf for u > t: what lies between is forgotten, the key's own
-    gate not among it. It is the causal mask as well.
+    B(t, u) = log f_{u+1} + ... + log f_t for u ≤ t, −inf for u > t. The key's own gate is not included. The
+    term includes the causal mask.
 
-    Gates that are constant, log f = −m, give −m · (t − u): that is `posenc.alibi_bias`.
+    Constant gates, log f = −m, give −m · (t − u), which is `posenc.alibi_bias`.
 
     Args:
-        log_gates: log f, floating, shape (..., heads, n), of all tokens so far: as in `forget_positions`.
-        n_query: how many queries, the last of the tokens: 1 is the row of a decoding step, bit for bit. If None,
-            all of them.
-        dtype: floating dtype of the result; that of log_gates if None.
+        log_gates: log f of all tokens so far, shape (..., heads, n), as in `posenc.forget_positions`.
+        n_query: the queries are the last n_query tokens. 1 gives the row of a decoding step, bit for bit. All
+            tokens if None.
+        dtype: floating dtype of the result. That of log_gates if None.
 
     Returns:
         Array (..., heads, n_q, n). Summed in float64 and rounded once.
@@ -106,19 +106,20 @@ def forget_bias(log_gates: OneArray, n_query: int | None = None, *, dtype: DType
 
 
 def contextual_positions(gates: ArrayT, *, max_position: int) -> ArrayT:
-    """How far each key lies back, if a query counts only what its gates let count.
+    """The distance of each key from its query, counted with the gates of the query.
 
     p_tu = min(g_tu + g_t,u+1 + ... + g_tt, max_position).
 
-    With all gates 1 that is the distance and one more, t − u + 1.
+    If all gates are 1, this is t − u + 1.
 
     Args:
-        gates: g, floating, from 0 to 1, shape (..., n_q, n_k): for each query what each key counts, the queries
-            being the last of the keys; in CoPE the sigmoid of the score. Those of later keys do not matter.
-        max_position: the largest position, at least 1: what lies further back shares it.
+        gates: g, floating, from 0 to 1, shape (..., n_q, n_k): how much each key counts for each query. The
+            queries are the last of the keys. In CoPE the sigmoid of the score. Gates of later keys are
+            ignored.
+        max_position: the largest position, at least 1. Larger sums are clipped to it.
 
     Returns:
-        float64 array (..., n_q, n_k), summed in float64; 0 for later keys.
+        float64 array (..., n_q, n_k), with 0 for later keys.
 
     Raises:
         ValueError: a gate outside 0..1, or more queries than keys.
@@ -150,11 +151,12 @@ def contextual_positions(gates: ArrayT, *, max_position: int) -> ArrayT:
 def contextual_bias(query: ArrayT, table: ArrayT, positions: OneArray) -> ArrayT:
     """The term that learned vectors of contextual positions add to the attention scores.
 
-    b_tu = q_t · e(p_tu), with e(p) = (1 − r) e_z + r e_{z+1} between the rows, z = floor(p) and r = p − z.
+    b_tu = q_t · e(p_tu), with e(p) = (1 − r) e_z + r e_{z+1}, z = floor(p) and r = p − z.
 
     Args:
         query: floating, shape (..., n_q, d).
-        table: e_0, e_1, ..., of the dtype of query, shape (rows, d), or (..., rows, d) with axes that fit query.
+        table: e_0, e_1, ..., of the dtype of query, shape (rows, d), or (..., rows, d) with leading axes that
+            are 1 or those of query.
         positions: float32 or float64, shape (..., n_q, n_k), from 0 to rows − 1, such as
             contextual_positions(gates, max_position=rows − 1).
 
@@ -162,13 +164,13 @@ def contextual_bias(query: ArrayT, table: ArrayT, positions: OneArray) -> ArrayT
         Array (..., n_q, n_k), of the dtype of query, computed in float32 at least.
 
     Raises:
-        ValueError: shapes that do not fit, or a position that the table does not have.
+        ValueError: shapes that do not fit, or a position beyond the last row of table.
 
     >>> table = np.array([[0.0], [10.0], [40.0]])
     >>> contextual_bias(np.array([[1.0]]), table, np.array([[0.5, 1.0, 1.5, 2.0]]))
     array([[ 5., 10., 25., 40.]])
 
-    Source: Golovneva et al. (2024), section 4, which interpolates q · e as here.
+    Source: Golovneva et al. (2024), section 4, which also interpolates q · e.
     """
     xp = floating(query=query, table=table)
     if query.ndim < 2 or table.ndim < 2 or table.shape[-1] != query.shape[-1] or table.shape[-2] == 0:
@@ -205,7 +207,7 @@ def contextual_bias(query: ArrayT, table: ArrayT, positions: OneArray) -> ArrayT
 
 
 def hide_later(bias: Array, dtype: DType, xp: Namespace) -> Array:
-    """A bias in `dtype`, with −inf where a key comes after the query."""
+    """The bias in `dtype`, with −inf where a key comes after the query."""
     never = xp.asarray(-math.inf, dtype=dtype, device=device_of(bias))
     return xp.where(_later(bias, xp), never, xp.astype(bias, dtype))
 
@@ -222,7 +224,7 @@ def _take_along(x: Array, index: Array, xp: Namespace) -> Array:
 
 
 def _later(scores: Array, xp: Namespace) -> Array:
-    """True where a key comes after the query, bool (n_q, n_k), for (..., n_q, n_k): the queries are the last keys."""
+    """True where a key comes after the query: bool (n_q, n_k) for scores (..., n_q, n_k)."""
     n_query, n_key = scores.shape[-2:]
     u = xp.arange(n_key, device=device_of(scores))
     return u > u[n_key - n_query :, None]

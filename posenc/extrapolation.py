@@ -1,7 +1,7 @@
-"""Past the trained length: what of a long text a model never met in training, as numbers.
+"""Beyond the trained length: measures of what a model has not seen in training.
 
-L is the length of training. Each measure is one reason why a scheme may fail beyond it; none of them says that
-a model does, which only a training can.
+L is the length of training. Each measure is one reason why a scheme may fail beyond L. Whether a model does
+fail, only a training shows.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ __all__ = [
 
 
 def turns(frequencies: ArrayLike, length: int) -> Array:
-    """How often each rotary pair goes round in a text.
+    """The number of turns that each rotary pair makes in a text.
 
-    ω_i n / 2π: below 1 for a pair with a wavelength above n, which meets only a part of its angles.
+    ω_i n / 2π. Below 1 the pair has a wavelength above n and meets only a part of its angles.
 
     Args:
-        frequencies: ω_i, shape (pairs,), radians a position, at least 0; of `posenc.sinusoidal_frequencies` or
-            any scaling.
+        frequencies: ω_i, shape (pairs,), in radians per position, at least 0, such as
+            `posenc.sinusoidal_frequencies` gives.
         length: n, in tokens, at least 1.
 
     Returns:
@@ -64,16 +64,15 @@ def turns(frequencies: ArrayLike, length: int) -> Array:
 def unseen_angles(
     frequencies: ArrayLike, trained_length: int, length: int, *, stretched: ArrayLike | None = None
 ) -> Array:
-    """The share of its circle that each rotary pair reaches past the trained length, and not before.
+    """The share of its circle that each rotary pair reaches only beyond the trained length.
 
-    (min(ω'_i n, 2π) − min(ω_i L, 2π)) / 2π, and 0 where that is negative.
+    max(0, min(ω'_i n, 2π) − min(ω_i L, 2π)) / 2π.
 
     Args:
-        frequencies: ω_i of training, shape (pairs,), radians a position, at least 0.
+        frequencies: ω_i of training, shape (pairs,), in radians per position, at least 0.
         trained_length: L, in tokens, at least 1.
         length: n, in tokens, at least 1.
-        stretched: ω'_i, the frequencies used at n, such as those of `posenc.yarn_frequencies`; frequencies if
-            None.
+        stretched: ω'_i, the frequencies at length n, such as `posenc.yarn_frequencies` gives. If None, ω_i.
 
     Returns:
         float64 array (pairs,) between 0 and 1, of the library of frequencies.
@@ -97,20 +96,20 @@ def unseen_angles(
 
 
 def first_negative(frequencies: ArrayLike, *, limit: int = 2**20) -> int | None:
-    """The smallest distance at which the cosines of all pairs have a negative sum.
+    """The smallest distance at which the sum of the cosines of all pairs is negative.
 
     min {k ≥ 1 : Σ_i cos ω_i k < 0}.
 
-    For random vectors with a standard deviation of σ, 2σ² times the sum is the mean score of a key that equals the
-    query, before the division by √d; an unrelated key has 0. From this distance on a key that is what the query
-    looks for may score less than any other.
+    For random vectors with standard deviation σ, 2σ² times the sum is the mean score of a key that equals the
+    query, before the division by √d. The mean score of an unrelated key is 0. From this distance on, a
+    matching key may score less than an unrelated one.
 
     Args:
-        frequencies: ω_i, shape (pairs,), radians a position, at least 0.
+        frequencies: ω_i, shape (pairs,), in radians per position, at least 0.
         limit: the largest distance to try, at least 1.
 
     Returns:
-        The distance, or None if there is none up to limit.
+        The distance, or None if the sum is not negative up to limit.
 
     >>> from posenc import sinusoidal_frequencies
     >>> first_negative(sinusoidal_frequencies(128)), first_negative(sinusoidal_frequencies(128, 500000.0))
@@ -132,24 +131,24 @@ def first_negative(frequencies: ArrayLike, *, limit: int = 2**20) -> int | None:
 
 
 def smallest_base(length: int, dim: int) -> float:
-    """The smallest base with which the cosines of all pairs have no negative sum within a length.
+    """The smallest base with which the sum of the cosines of all pairs is not negative within a length.
 
-    The first of the bases 1.1, 1.2, ..., 9.9, 10, 11, ..., 99, 100, 110, ... for which `first_negative` is beyond
-    n − 1.
+    The first of the bases 1.1, 1.2, ..., 9.9, 10, 11, ..., 99, 100, 110, ... for which
+    `posenc.extrapolation.first_negative` is beyond n − 1.
 
-    Not every larger base has that: the distance goes up and down as the base grows.
+    Some larger bases fail again, because this distance does not rise steadily with the base.
 
     Args:
         length: n, in tokens, at least 2.
-        dim: width that is turned, even.
+        dim: rotated width, even.
 
     Returns:
-        The base, of two digits.
+        The base, with two digits.
 
     >>> smallest_base(4000, 128)
     27000.0
 
-    Source: Men et al. (2024), section 4, whose table has such bases for a width of 128.
+    Source: Men et al. (2024), section 4, with a table of such bases for a width of 128.
     """
     reach = integer("length", length, minimum=2) - 1
     dim = check_even_dim(dim)
@@ -165,17 +164,17 @@ def smallest_base(length: int, dim: int) -> float:
 
 
 def attention_entropy(weights: OneArray) -> Array:
-    """How many keys attention is spread over: the entropy of each row of weights.
+    """The entropy of each row of attention weights: a measure of how many keys attention is spread over.
 
-    −Σ_u w(t, u) ln w(t, u), in nats: ln n for n equal weights, 0 for a single one. Its exponential is a number of
-    keys.
+    −Σ_u w(t, u) ln w(t, u), in nats. It is ln n for n equal weights and 0 for a single key. Its exponential
+    is an effective number of keys.
 
     Args:
-        weights: shape (..., n), floating, at least 0; rows sum to 1 (to 1e-2, that bfloat16 passes), or to 0
+        weights: shape (..., n), floating, at least 0. Rows sum to 1 (to 1e-2, so that bfloat16 passes), or to 0
             for a query without keys, whose entropy is 0.
 
     Returns:
-        Array (...) of the library of weights, float32 at least.
+        Array (...) of the library of weights, in float32 at least.
 
     >>> attention_entropy(np.array([[0.25, 0.25, 0.25, 0.25], [1.0, 0.0, 0.0, 0.0]])).round(4)
     array([1.3863, 0.    ])
@@ -195,22 +194,22 @@ def attention_entropy(weights: OneArray) -> Array:
 
 
 def logn_scale(positions: int | ArrayLike, trained_length: int, *, dtype: DType | None = None) -> Array:
-    """The factor on the scores of a query that keeps attention from spreading as its keys become more.
+    """A factor on the scores of a query that keeps attention from spreading as the number of keys grows.
 
     max(1, ln(t + 1) / ln L) for a causal query at t, which has t + 1 keys.
 
-    One key that leads n − 1 others by ln n has n/(2n − 1) of the weight, at least half whatever n is. Without the
-    factor a lead of ln L brings L/(L + n − 1), less and less. A smaller lead loses weight with the factor, too, but
-    more slowly.
+    A key that scores ln n more than n − 1 others has the weight n/(2n − 1), more than a half for every n.
+    Without the factor, a lead of ln L gives the weight L/(L + n − 1), which falls with n. A smaller lead
+    loses weight with the factor too, but more slowly.
 
-    Multiply it onto queries, `q * logn_scale(n, L)[:, None]`, before or after their rotation. Without a causal
-    mask each query of n tokens has n keys: position n − 1.
+    Multiply queries by it, `q * logn_scale(n, L)[:, None]`, before or after their rotation. Without a causal
+    mask each query of n tokens has n keys: pass the position n − 1 for all.
 
     Args:
-        positions: an integer n, meaning 0, 1, ..., n − 1, or an array of positions of any shape, at least 0.
+        positions: an integer n for 0, 1, ..., n − 1, or an array of positions of any shape, at least 0.
         trained_length: L, in tokens, at least 2.
-        dtype: floating dtype of the result, computed in float64 and rounded once; the library's default one
-            if None. With an integer n a torch dtype gives a torch tensor on the CPU.
+        dtype: floating dtype of the result, computed in float64 and rounded once. The library's default if
+            None. With an integer n a torch dtype gives a torch tensor on the CPU.
 
     Returns:
         Array (n,) or positions.shape, of the library and on the device of positions.
@@ -219,8 +218,8 @@ def logn_scale(positions: int | ArrayLike, trained_length: int, *, dtype: DType 
     array([1. , 1. , 1.6, 2. ])
 
     Source: Chiang and Cholak, Overcoming a Theoretical Limitation of Self-Attention (2022), section 5.3,
-    https://arxiv.org/abs/2202.12172; with the trained length as the base of the logarithm, and 1 up to it, in
-    Qwen: Bai et al., Qwen Technical Report (2023), section 2.4, https://arxiv.org/abs/2309.16609.
+    https://arxiv.org/abs/2202.12172. With the trained length as the base of the logarithm, and 1 up to it:
+    Bai et al., Qwen Technical Report (2023), section 2.4, https://arxiv.org/abs/2309.16609.
     """
     length = is_length(positions)
     xp, t = as_positions(positions)
@@ -234,17 +233,17 @@ def logn_scale(positions: int | ArrayLike, trained_length: int, *, dtype: DType 
 
 
 def score_needed(biases: ArrayT, share: float = 0.5) -> ArrayT:
-    """How high a key has to score to get a share of the weight, if all other keys score 0 before their bias.
+    """The score that a key needs for a given share of the weight, if all other keys score 0 before their bias.
 
     s(u) = ln(p / (1 − p)) + ln Σ_{v ≠ u} e^b(v) − b(u).
 
     Args:
-        biases: b, shape (..., n), n ≥ 2, floating, finite: for each query what is added to the score of each
-            key that it sees, such as the last row of `posenc.alibi_bias`; zeros where nothing is.
+        biases: b, shape (..., n), n ≥ 2, floating, finite: the terms added to the scores of the keys of a
+            query, such as the last row of `posenc.alibi_bias`. Zeros without a bias.
         share: p, between 0 and 1.
 
     Returns:
-        Array (..., n) of the library of biases, float32 at least: for each key, in turn, the score it needs.
+        Array (..., n) of the library of biases, in float32 at least: the score that each key needs.
 
     >>> score_needed(np.zeros(101))[0].round(4).item()  # one among a hundred others: ln 100
     4.6052
@@ -280,17 +279,17 @@ def _before(x: Array, xp: Namespace) -> Array:
 
 
 def row_visits(num_rows: int, length: int, *, max_start: int = 0) -> np.ndarray:
-    """In what share of training each row of a table is used, and so trained.
+    """The share of training texts that use, and so train, each row of a table.
 
-    The share of the starts o = 0, 1, ..., max_start, all as likely, with o ≤ r < o + L.
+    The share of the starts o = 0, 1, ..., max_start, all equally likely, with o ≤ r < o + L.
 
     Args:
         num_rows: rows of the table, at least 1.
         length: L, the tokens of a training text, at least 1.
-        max_start: the largest position that a training text may start at; 0: all start at 0.
+        max_start: the largest position at which a training text starts. 0 if all start at 0.
 
     Returns:
-        float64 NumPy array (num_rows,), 0 for a row that keeps the numbers it started with.
+        float64 NumPy array (num_rows,). Rows with 0 keep their initial numbers.
 
     Raises:
         ValueError: a text that would reach beyond the last row.
@@ -316,7 +315,7 @@ def row_visits(num_rows: int, length: int, *, max_start: int = 0) -> np.ndarray:
 
 
 def _frequencies(name: str, frequencies: Array) -> tuple[Namespace, Array]:
-    """The library of frequencies, and these in float64."""
+    """The library of frequencies, and the frequencies in float64."""
     xp, omega = as_numbers(name, frequencies)
     if omega.ndim != 1 or not omega.shape[0]:
         raise ValueError(f"{name} must have shape (pairs,), got {tuple(omega.shape)}")

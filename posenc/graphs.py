@@ -1,14 +1,14 @@
-"""Graphs: codes for nodes that stand in no row. Distances to anchors, Laplacian eigenvectors, random walks.
+"""Codes for the nodes of a graph: distances to anchors, Laplacian eigenvectors, random walks.
 
-A graph is given as one of three things, and its n nodes have an order, that of the rows of every result:
+A graph with n nodes is one of these. The order of its nodes is the order of the rows of every result.
 
-- a dense array (n, n) of weights, G[t, u] for the edge from t to u, as its rows stand;
+- a dense array (n, n) of weights, G[t, u] for the edge from t to u;
 - a SciPy sparse array or matrix of the same;
 - a networkx graph: nodes in the order of list(graph), weights from the edge attribute "weight", 1 without it.
-  Edges that several share are added up.
+  Parallel edges are added up.
 
 A weight of 0 is no edge. Results are float64, of the library and on the device of a dense array, else NumPy.
-What is computed is computed by SciPy, on the CPU: pip install 'posenc[graphs]'. No gradient runs through it.
+They are computed by SciPy on the CPU, without gradients: pip install 'posenc[graphs]'.
 
 Sources: You, Ying, Leskovec: Position-aware Graph Neural Networks (2019), section 4.
 https://arxiv.org/abs/1906.04817
@@ -42,7 +42,7 @@ __all__ = [
 
 
 class Network(Protocol):
-    """A networkx graph, as far as it is asked."""
+    """The methods of a networkx graph that are used."""
 
     @property
     def edges(self) -> Any: ...
@@ -50,26 +50,25 @@ class Network(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
-# SciPy's sparse arrays have no types, and pass as whatever is asked for.
+# SciPy comes without types, so its sparse arrays pass.
 Graph = OneArray | Network
 
 # --- Three codes
 
 
 def anchor_distances(graph: Graph, anchors: Iterable[Any], *, weighted: bool = False) -> Array:
-    """How far each node is from each anchor, along a shortest path.
+    """The length of a shortest path from each anchor to each node.
 
-    δ(a, t) = the least number of edges on a path from a to t; with `weighted` the least sum of their weights.
+    δ(a, t) = the least number of edges on a path from a to t. With `weighted` the least sum of their weights.
 
-    A node that no path reaches is infinitely far, and gets inf. Not −1, which a layer would take for nearer
-    than the anchor itself. 1 / (1 + δ) is finite, and 0 where there is no path.
+    A node without a path gets inf. For a layer use 1 / (1 + δ), which is 0 there.
 
     Args:
-        graph: as in `posenc.graphs`. Edges are followed in their direction, from the anchor on; pass the
-            transposed array for the way back. Self-loops change nothing.
-        anchors: nodes in an order, that of the columns: row numbers of an array, for a networkx graph its nodes
-            themselves. No set: its order changes from run to run.
-        weighted: whether a weight is a length, at least 0. If not, weights do not count.
+        graph: as in `posenc.graphs`. Edges are followed in their direction, away from the anchor. Pass the
+            transposed array for the other direction. Self-loops have no effect.
+        anchors: nodes, in the order of the columns: row numbers of an array, nodes of a networkx graph. Not a
+            set, whose order may change from run to run.
+        weighted: whether weights are lengths, at least 0. If False, every edge has length 1.
 
     Returns:
         float64 array (n, anchors).
@@ -101,40 +100,40 @@ def anchor_distances(graph: Graph, anchors: Iterable[Any], *, weighted: bool = F
 
 
 class LaplacianCodes(NamedTuple):
-    """What `laplacian_eigenvectors` gives."""
+    """The result of `posenc.laplacian_eigenvectors`."""
 
     vectors: Array
-    """The eigenvectors as columns, (n, k), each of length 1."""
+    """The eigenvectors as columns, (n, k), each of norm 1."""
     values: Array
-    """Their eigenvalues μ, (k,), rising, all above 0."""
+    """Their eigenvalues μ, (k,), ascending, all above 0."""
     degenerate: Array
-    """(k,), bool: True where another eigenvector has the same eigenvalue, also one that comes after the k.
-    Such vectors can be turned into each other, and any turned set is as right as this one."""
+    """(k,), bool: True if another eigenvector has the same eigenvalue, also one after the first k. Any rotation of
+    such vectors among each other is equally valid."""
 
 
 def laplacian_eigenvectors(
     graph: Graph, k: int, *, normalized: bool = True, sign: Literal["solver", "largest"] = "solver"
 ) -> LaplacianCodes:
-    """The k smoothest waves on a graph: eigenvectors of its Laplacian with the smallest eigenvalues above 0.
+    """The k eigenvectors of a graph's Laplacian with the smallest eigenvalues above 0: its smoothest waves.
 
-    Δ = I − D^(−1/2) G D^(−1/2), D = diag(g) with the degrees g_t = Σ_u G[t, u]; not normalized Δ = D − G.
+    Δ = I − D^(−1/2) G D^(−1/2), D = diag(g) with the degrees g_t = Σ_u G[t, u]. Not normalized: Δ = D − G.
 
-    Each part that hangs together has one vector of eigenvalue 0, which says nothing but which part a node is
-    in. These are left out. Self-loops are, too. A node without edges gets 0.
+    Each connected component has one vector of eigenvalue 0, which is left out. Self-loops are left out too. A
+    node without edges gets 0.
 
-    An eigenvector is one only up to its sign, and vectors that share an eigenvalue only up to a rotation. With
-    sign="solver" the signs are whatever the solver found. With "largest" the entry of largest magnitude is
-    above 0, the first such one in the order of nodes: where a vector has two that are alike but for the sign,
-    as on a path, the order of nodes decides after all.
+    An eigenvector is determined only up to its sign, and vectors with the same eigenvalue only up to a
+    rotation. With sign="solver" the signs are those of the solver. With "largest" the entry of largest
+    magnitude is positive. If several entries have that magnitude, as on a path, the first in the order of
+    nodes is positive.
 
-    Up to 500 nodes are solved densely. Above, memory is linear in nodes and edges: Lanczos steps, which need
-    products with Δ only. Where these do not end (long thin graphs), Δ is factorised.
+    Up to 500 nodes are solved densely. Above, Lanczos steps need memory linear in nodes and edges. Where
+    these do not converge (long thin graphs), Δ is factorised.
 
     Args:
-        graph: as in `posenc.graphs`: symmetric, weights at least 0.
-        k: how many, at least 1, at most n minus the number of parts.
-        normalized: which Laplacian.
-        sign: which of the two vectors.
+        graph: as in `posenc.graphs`, symmetric, weights at least 0.
+        k: number of eigenvectors, at least 1, at most n minus the number of components.
+        normalized: which Laplacian, see above.
+        sign: "solver" or "largest", see above.
 
     Returns:
         vectors (n, k), values (k,) and degenerate (k,).
@@ -187,16 +186,16 @@ def laplacian_eigenvectors(
 
 
 def random_walk_probabilities(graph: Graph, steps: int, *, nodes: Iterable[Any] | None = None) -> Array:
-    """How likely a random walk is back where it started, after 1, 2, ..., `steps` steps.
+    """The probability that a random walk is back where it started, after 1, 2, ..., `steps` steps.
 
-    p_r(t) = (P^r)[t, t] with P[t, u] = G[t, u] / g_t: from a node it takes one of the edges, as likely as its
-    weight says. A self-loop is a step that stays. A walk that comes to a node without edges out of it ends.
+    p_r(t) = (P^r)[t, t] with P[t, u] = G[t, u] / g_t. At each step the walk takes an edge with a probability
+    proportional to its weight. A self-loop stays at the node. A walk ends at a node without outgoing edges.
 
     Args:
-        graph: as in `posenc.graphs`, weights at least 0; need not be symmetric.
-        steps: how many, at least 1.
-        nodes: the nodes to start from: row numbers, or nodes of a networkx graph; all if None. Time grows
-            with nodes · edges · steps, memory with nodes + edges only.
+        graph: as in `posenc.graphs`, weights at least 0, symmetric or not.
+        steps: number of steps, at least 1.
+        nodes: the nodes to start from: row numbers, or nodes of a networkx graph. All if None. Time is
+            proportional to nodes · edges · steps, memory to nodes + edges.
 
     Returns:
         float64 array (nodes, steps).
@@ -232,15 +231,15 @@ def random_walk_probabilities(graph: Graph, steps: int, *, nodes: Iterable[Any] 
 
 
 def smallest_anchors(graph: Graph) -> list[int]:
-    """The first smallest set of nodes whose distances tell all nodes apart, by trying all sets.
+    """A smallest set of nodes whose distances tell all nodes apart, found by trying all sets.
 
-    Its size is the metric dimension of the graph. For large graphs nobody knows a quick way.
+    Its size is the metric dimension of the graph. No fast method is known for large graphs.
 
     Args:
         graph: as in `posenc.graphs`, of at most 20 nodes.
 
     Returns:
-        Row numbers.
+        Row numbers, of several smallest sets the first.
 
     >>> smallest_anchors(np.eye(7, k=1) + np.eye(7, k=-1))
     [0]
@@ -263,10 +262,10 @@ def smallest_anchors(graph: Graph) -> list[int]:
 
 
 def adjacency(graph: Graph) -> Any:
-    """The weights of a graph as a SciPy csr_array (n, n) in float64 that holds no zeros: a copy.
+    """The weights of a graph as a new SciPy csr_array (n, n) in float64, without stored zeros.
 
     Raises:
-        TypeError, ValueError: what is no graph, not square, has no node, or weights that are not finite.
+        TypeError, ValueError: not a graph, not square, no node, or weights that are not finite.
     """
     edges = _edges(graph)
     edges.sum_duplicates()
@@ -325,7 +324,7 @@ def _from_networkx(graph: Network, sparse: Any) -> Any:
 
 
 def _rows(name: str, chosen: Iterable[Any], graph: Any, n: int) -> np.ndarray:
-    """Row numbers of the nodes that a caller names."""
+    """Row numbers of the chosen nodes."""
     if isinstance(chosen, str) or not isinstance(chosen, Iterable) or getattr(chosen, "ndim", 1) != 1:
         raise TypeError(f"{name} must be a sequence of nodes, got {chosen!r} of type {type(chosen).__name__}")
     if isinstance(chosen, set | frozenset | dict):
@@ -385,10 +384,10 @@ def _check_symmetric(edges: Any) -> None:
 
 
 def _smoothest(laplacian: Any, flat: Any, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The `count` smallest eigenvalues beside those of the orthonormal vectors `flat`, and their eigenvectors.
+    """The `count` smallest eigenvalues, without those of the orthonormal vectors `flat`, and their eigenvectors.
 
-    Lanczos steps start from one vector, and may overlook a second eigenvector of the same eigenvalue. So what
-    has been found is taken out, and the best of the rest is looked for, until that one is no better.
+    Lanczos steps start from one vector and may miss a second eigenvector of the same eigenvalue. So the
+    vectors found are projected out, and the best of the rest is computed, until it is no better than those.
     """
     linalg, sparse = _scipy("sparse.linalg"), _scipy("sparse")
     n = laplacian.shape[0]
@@ -444,7 +443,7 @@ def _largest(
 
 
 def _like(result: np.ndarray, graph: Graph) -> Array:
-    """In the library and on the device of a dense array; as it is for the rest."""
+    """`result` in the library and on the device of a dense array, unchanged for other graphs."""
     if not is_array(graph) or isinstance(graph, np.ndarray):
         return result
     return to_device_of(result, graph, namespace(graph))

@@ -1,7 +1,8 @@
-"""Positions on a grid: the patches of an image, the blocks of a video. A position has a coordinate on each axis.
+"""Positions on a grid, such as the patches of an image or a video. A position has a coordinate on each axis.
 
-Sources: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), appendix D.4, https://arxiv.org/abs/2010.11929;
-He et al., Masked Autoencoders Are Scalable Vision Learners (2022), appendix A.1, https://arxiv.org/abs/2111.06377
+Sources: Dosovitskiy et al., An Image is Worth 16x16 Words (2021), appendix D.4,
+https://arxiv.org/abs/2010.11929; He et al., Masked Autoencoders Are Scalable Vision Learners (2022), appendix
+A.1, https://arxiv.org/abs/2111.06377
 """
 
 from __future__ import annotations
@@ -70,21 +71,21 @@ def grid_encoding(
 ) -> Array:
     """The sinusoidal encoding of all positions of a grid.
 
-    p(t_0, t_1, ...) = PE(t_0) ⊕ PE(t_1) ⊕ ..., each axis with a sinusoidal code of width dim/axes of its own. The
-    dot product of two of them is Σ_a K(u_a − t_a): offsets alone, one term an axis.
+    p(t_0, t_1, ...) = PE(t_0) ⊕ PE(t_1) ⊕ ..., with a sinusoidal code of width dim/axes for each axis. The
+    dot product of two codes is Σ_a K(u_a − t_a), which depends on the offsets alone.
 
     Args:
-        shape: length of each axis, at least 1: (rows, columns) of an image, (frames, rows, columns) of a video.
+        shape: length of each axis, at least 1, such as (rows, columns) of an image.
         dim: width of the encoding, a multiple of 2 · axes.
         base: as in `posenc.sinusoidal_frequencies`, of each axis.
-        order: of the columns. "interleaved" is that of this package: the first axis first, sin and cos in
-            turn. "mae": the last axis first, all sines of an axis before its cosines, as in the models of He
-            et al. (2022). "timm": the sines of all axes, then all cosines.
-        dtype: as in `posenc.sinusoidal_encoding`: a torch dtype gives a torch tensor.
+        order: order of the columns. "interleaved": the first axis first, sines and cosines alternate. "mae":
+            the last axis first, all sines of an axis before its cosines, as in the models of He et al.
+            (2022). "timm": the sines of all axes, then all cosines.
+        dtype: as in `posenc.sinusoidal_encoding`. A torch dtype gives a torch tensor.
 
     Returns:
-        Array of shape (positions, dim), the last axis counting fastest, as models flatten their patches.
-        `.reshape(*shape, dim)` gives the grid back. Every row has norm sqrt(dim/2).
+        Array of shape (positions, dim). The last axis counts fastest, as models flatten their patches, so
+        `.reshape(*shape, dim)` restores the grid. Every row has norm sqrt(dim/2).
 
     >>> grid_encoding((2, 2), 4).round(2)
     array([[0.  , 1.  , 0.  , 1.  ],
@@ -118,12 +119,12 @@ def coordinate_encoding(
     order: Order = "interleaved",
     dtype: DType | None = None,
 ) -> Array:
-    """The encoding of `grid_encoding` at any points, between those of a grid or beyond them.
+    """The encoding of `posenc.grid_encoding` at any points, also between or beyond those of a grid.
 
     Args:
         coordinates: integer or real (float32, float64), shape (..., axes).
-        dim, base, order: as in `grid_encoding`.
-        dtype: floating dtype of the result; the default of the array library if None.
+        dim, base, order: as in `posenc.grid_encoding`.
+        dtype: floating dtype of the result. The library's default if None.
 
     Returns:
         Array of shape (..., dim), of the library and on the device of coordinates.
@@ -147,13 +148,13 @@ def coordinate_encoding(
 
 
 def reorder_grid(codes: ArrayT, axes: int, source: Order, target: Order) -> ArrayT:
-    """The columns of a grid code in another order: so that a table of MAE is one of this package, or of timm.
+    """The columns of a grid code in another order, to convert tables between this package, MAE and timm.
 
     Args:
-        codes: of one order, shape (..., dim), dim a multiple of 2 · axes. A table, or the columns of a matrix
-            that reads codes; class tokens of zeros stay zero.
+        codes: floating, shape (..., dim), dim a multiple of 2 · axes: a table, or a weight matrix whose columns
+            multiply codes.
         axes: number of axes of the grid, 2 for an image.
-        source, target: orders as in `grid_encoding`.
+        source, target: orders as in `posenc.grid_encoding`.
 
     Returns:
         Array of the shape, dtype and library of codes.
@@ -173,7 +174,7 @@ def reorder_grid(codes: ArrayT, axes: int, source: Order, target: Order) -> Arra
 
 
 def check_order(order: Any, name: str = "order") -> Order:
-    """`order`, if it is one of the three."""
+    """`order`, or ValueError unless it is one of the three."""
     if order not in ("interleaved", "mae", "timm"):
         raise ValueError(f'{name} must be "interleaved", "mae" or "timm", got {order!r}')
     found: Order = order
@@ -210,15 +211,15 @@ def _pairs(code: Array, xp: Namespace) -> Array:
 
 
 def grid_coordinates(shape: Sequence[int], *, centered: bool = False) -> np.ndarray:
-    """The coordinates of all positions of a grid, a row each, the last axis counting fastest.
+    """The coordinates of all positions of a grid, one row each. The last axis counts fastest.
 
     Args:
         shape: length of each axis, at least 1.
-        centered: False counts cells: 0, 1, ..., n − 1. True takes their middles with the whole grid from −1 to
-            1 on each axis, (2j + 1)/n − 1, whatever its size, as DINOv3 does.
+        centered: False counts cells: 0, 1, ..., n − 1. True scales the grid to −1..1 on each axis and takes
+            the middles of cells, (2j + 1)/n − 1, as DINOv3 does.
 
     Returns:
-        Array of shape (positions, axes): int64, or float64 where centered.
+        Array of shape (positions, axes), int64, or float64 if centered.
 
     >>> grid_coordinates((2, 3)).tolist()
     [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
@@ -241,15 +242,15 @@ def jitter_coordinates(
     jitter: float = 1.0,
     rescale: float = 1.0,
 ) -> ArrayT:
-    """Centred coordinates, moved and stretched at random, so that training sees grids of many sizes.
+    """Centred coordinates, shifted and scaled at random, so that training sees grids of many sizes.
 
-    t_a → r · (j_a · (t_a + s_a)): s_a even in ±shift and ln j_a even in ± ln jitter for each axis, ln r even in
-    ± ln rescale for all axes alike. One draw for all positions: straight lines of patches stay straight.
+    t_a → r · (j_a · (t_a + s_a)). s_a is uniform in ±shift and ln j_a uniform in ± ln jitter, one draw for
+    each axis. ln r is uniform in ± ln rescale, one draw for all axes. All positions share the draws.
 
     Args:
-        coordinates: floating, shape (..., axes), `grid_coordinates(shape, centered=True)` for one.
-        rng: where the random numbers come from.
-        shift: at least 0. jitter, rescale: at least 1, which changes nothing.
+        coordinates: floating, shape (..., axes), such as `posenc.grid_coordinates(shape, centered=True)`.
+        rng: source of the random numbers.
+        shift: at least 0. jitter, rescale: at least 1. The defaults change nothing.
 
     Returns:
         Array of the shape, dtype and library of coordinates.
@@ -258,7 +259,7 @@ def jitter_coordinates(
     >>> jitter_coordinates(t, np.random.default_rng(0), rescale=2.0).round(3).tolist()
     [[0.0, -0.772], [0.0, 0.772]]
 
-    Source: Siméoni et al., DINOv3 (2025), section 3.2, with r alone; its code has all three.
+    Source: Siméoni et al., DINOv3 (2025), section 3.2, with r alone. Its code has all three.
     """
     xp = floating(coordinates=coordinates)
     if not isinstance(rng, np.random.Generator):
@@ -289,32 +290,32 @@ def interpolate_grid(
     align_corners: bool = False,
     scale_offset: float = 0.0,
 ) -> ArrayT:
-    """A table of learned positional embeddings, resampled to a grid of another size, axis by axis.
+    """A table of learned positional embeddings, resampled to a grid of another size.
 
-    Row j of n' new ones on an axis lies at (j + ½) · n / (n' + scale_offset) − ½ among the n old ones, or with
-    align_corners at j · (n − 1) / (n' − 1). Beyond the border the last row is repeated.
+    On each axis, row j of n' new ones lies at (j + ½) · n / (n' + scale_offset) − ½ among the n old ones. With
+    align_corners it lies at j · (n − 1) / (n' − 1). Beyond the border the last row is repeated.
 
     Args:
-        table: (class_tokens + positions of grid, dim), floating, the last axis counting fastest.
+        table: floating, shape (class_tokens + positions of grid, dim), the last axis counting fastest.
         grid, new_grid: length of each axis, at least 1, any number of axes.
-        class_tokens: rows at the head of the table that stand for no place; they stay as they are.
-        kernel: "cubic" (Keys, with −0.75 as in torch, with −0.5 under antialias) or "linear".
-        antialias: whether the kernel widens where the grid shrinks, so that every old row counts. False in
-            transformers, True in timm. With "cubic" it is another kernel where the grid grows, too.
-        align_corners: True keeps the corners in the corners; False takes rows for cells of equal size, as
-            transformers and timm do. Not together with antialias.
-        scale_offset: 0.1 gives the numbers of DINO and DINOv2, which add it before they divide to make a
-            scale factor, for fear that a rounded factor gives a row too few. A grid that stays the same is left
-            alone, as in their code. If only one axis stays the same, the offset shifts its rows with kernel
-            "cubic", and leaves them alone with "linear" or antialias, as
-            torch.nn.functional.interpolate(scale_factor=...) does on the CPU.
+        class_tokens: number of rows at the start of the table that have no position. They are not changed.
+        kernel: "linear", or "cubic" (Keys) with the parameter −0.75 as in torch, or −0.5 with antialias.
+        antialias: True widens the kernel where the grid shrinks, so that every old row contributes. It is
+            False in transformers and True in timm. With "cubic" it changes the result also where the grid
+            grows.
+        align_corners: True maps corners to corners. False treats rows as cells of equal size, as transformers
+            and timm do. Not together with antialias.
+        scale_offset: 0.1 gives the numbers of DINO and DINOv2, whose code adds it to the new length. A grid
+            that keeps its size is not changed, as in their code. If only one axis keeps its size, its rows
+            are shifted with kernel "cubic", and not changed with "linear" or antialias, as in
+            torch.nn.functional.interpolate(scale_factor=...) on the CPU.
 
     Returns:
-        Array (class_tokens + positions of new_grid, dim) of the dtype and library and on the device of table;
+        Array (class_tokens + positions of new_grid, dim) of the dtype and library and on the device of table,
         computed in float32 at least and rounded once.
 
     Raises:
-        ValueError: a NaN or an infinity in table, which would spread over whole rows.
+        ValueError: a NaN or an infinity in table, which would spread to other rows.
 
     >>> rows = np.array([[9.0], [0.0], [1.0], [2.0], [3.0]])  # a class token and a grid of 2 times 2
     >>> interpolate_grid(rows, (2, 2), (1, 3), class_tokens=1, kernel="linear", align_corners=True)[:, 0]
@@ -374,11 +375,13 @@ def _mixed(blocks: Array, old_rows: np.ndarray, weights: np.ndarray, xp: Namespa
 
 
 def generated_rotation(generators: ArrayLike, coordinates: ArrayLike) -> np.ndarray:
-    """The rotation exp(Σ_a t_a G_a) of a point, from one skew-symmetric generator G_a for each axis.
+    """The rotation of a point, from a skew-symmetric generator for each axis.
 
-    R(t)ᵀ R(u) depends on u − t alone if and only if all the generators commute, G_a G_b = G_b G_a. Then one
-    change of basis makes all of them blocks of 2 by 2, and this is RoPE with a table of frequencies (axes,
-    dim/2), `posenc.apply_rotary_axes`, in that basis.
+    R(t) = exp(Σ_a t_a G_a).
+
+    R(t)ᵀ R(u) depends on u − t alone if and only if the generators commute, G_a G_b = G_b G_a. Then in one
+    basis all of them are blocks of 2 by 2, and R is RoPE with frequencies (axes, dim/2),
+    `posenc.apply_rotary_axes`, in that basis.
 
     Args:
         generators: skew-symmetric, shape (axes, dim, dim).
@@ -420,7 +423,7 @@ def _sizes(name: str, shape: Any) -> tuple[int, ...]:
 
 
 def _width(dim: Any, axes: int, name: str = "dim") -> int:
-    """How much of dim an axis gets."""
+    """The width of each axis."""
     dim = integer(name, dim, minimum=2)
     if dim % (2 * axes):
         raise ValueError(

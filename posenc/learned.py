@@ -1,4 +1,4 @@
-"""Learned positional embeddings: a table with one trained row for each position, and what to do at its end.
+"""Learned positional embeddings: a table with a trained row for each position, and longer tables made from it.
 
 Sources: Gehring et al., Convolutional Sequence to Sequence Learning (2017), section 3.1,
 https://arxiv.org/abs/1705.03122; Devlin et al., BERT (2019), https://arxiv.org/abs/1810.04805;
@@ -37,21 +37,20 @@ Kernel = Literal["linear", "cubic"]
 def learned_encoding(positions: int | ArrayLike, table: OneArray, *, overflow: Overflow = "error") -> Array:
     """The rows of a table of learned positional embeddings.
 
-    p_t = table[t], rows counted from 0; with overflow="clamp" p_t = table[min(t, max_len − 1)].
+    p_t = table[t]. With overflow="clamp" p_t = table[min(t, max_len − 1)].
 
     Args:
-        positions: an integer n, meaning 0, 1, ..., n − 1, or an array of whole positions in an integer dtype,
-            of any shape.
+        positions: an integer n for 0, 1, ..., n − 1, or an array of integers of any shape.
         table: shape (max_len, dim), floating.
-        overflow: what becomes of positions from max_len on. "error" refuses them; "clamp" gives them all the
-            last row, so that nothing tells one of them from another.
+        overflow: for positions from max_len on, "error" raises ValueError, "clamp" takes the last row. Clamped
+            positions all have the same code.
 
     Returns:
         Array (n, dim), or positions.shape + (dim,), of the dtype and library and on the device of table.
-        Gradients reach the rows that were picked, and no other.
+        Gradients reach the rows that were used.
 
     Raises:
-        ValueError: a position that is not below max_len, unless overflow is "clamp".
+        ValueError: a negative position, or one from max_len on unless overflow is "clamp".
 
     >>> import numpy as np
     >>> table = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
@@ -94,23 +93,23 @@ def learned_encoding(positions: int | ArrayLike, table: OneArray, *, overflow: O
 
 
 def interpolate_table(table: ArrayT, length: int, *, align_corners: bool = True) -> ArrayT:
-    """A table of another length, its rows mixed linearly from neighbouring rows of the old one.
+    """A table of another length, by linear interpolation between its rows.
 
-    new[j] = (1 − f) · table[k] + f · table[k + 1], where k + f = j · (max_len − 1) / (length − 1); without
-    align_corners k + f = (j + ½) · max_len / length − ½, held within 0..max_len − 1.
+    new[j] = (1 − f) · table[k] + f · table[k + 1], where k + f = j · (max_len − 1) / (length − 1). Without
+    align_corners k + f = (j + ½) · max_len / length − ½, clipped to 0..max_len − 1.
 
     Args:
         table: shape (max_len, dim), floating.
         length: number of rows of the result, at least 1.
-        align_corners: True keeps the first row first and the last row last, and gives every position of a
-            longer table a place of its own. False takes rows for cells of equal size; from three times the
-            length on, its first positions all lie before the middle of the first cell and get one code.
-            Names and numbers are those of torch.nn.functional.interpolate(mode="linear"), whose default is
-            False. No low-pass filter is applied when the table gets shorter.
+        align_corners: True maps the first row to the first and the last to the last. All rows of a longer table
+            are then different places. False treats rows as cells of equal size. From three times the length on,
+            the first positions then all get the first row. The results equal those of
+            torch.nn.functional.interpolate(mode="linear"), whose default is False. A shorter table is not
+            low-pass filtered.
 
     Returns:
-        Array (length, dim) of the dtype and library and on the device of table; computed in float32 at least
-        and rounded once. With length = max_len the same numbers.
+        Array (length, dim) of the dtype and library and on the device of table, computed in float32 at least
+        and rounded once. With length = max_len the numbers stay the same.
 
     >>> import numpy as np
     >>> table = np.array([[0.0], [1.0], [2.0], [3.0]])
@@ -119,7 +118,7 @@ def interpolate_table(table: ArrayT, length: int, *, align_corners: bool = True)
     >>> interpolate_table(table, 8, align_corners=False)[:, 0]
     array([0.  , 0.25, 0.75, 1.25, 1.75, 2.25, 2.75, 3.  ])
 
-    Source: Dosovitskiy et al. (2021), section 3.2, for a grid of image patches; here for a line.
+    Source: Dosovitskiy et al. (2021), section 3.2, for a grid of image patches. Here for a line.
     """
     xp = _check_table(table)
     length = integer("length", length, minimum=1)
@@ -128,7 +127,7 @@ def interpolate_table(table: ArrayT, length: int, *, align_corners: bool = True)
 
 
 def check_overflow(overflow: str) -> Overflow:
-    """`overflow`, if it is one of the two words."""
+    """`overflow`, or ValueError unless it is one of the two."""
     if overflow == "error":
         return "error"
     if overflow == "clamp":
@@ -145,10 +144,10 @@ def taps(
     antialias: bool = False,
     extra: float = 0.0,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which of n old rows each of `length` new ones is mixed from, and how much of each: two arrays (length, m).
+    """The old rows that each of `length` new rows is mixed from, and their weights: two arrays (length, m).
 
-    `extra` is added to the length where cells are measured. With antialias the kernel is as wide as a new
-    cell, if that is wider than an old one, and its weights are scaled to sum to 1 at the borders, too.
+    `extra` is added to the length in the size of a cell. With antialias the kernel is as wide as a new cell,
+    if that is wider than an old one, and its weights are scaled to sum to 1 also at the borders.
     """
     j = np.arange(length)
     reach = {"linear": 1, "cubic": 2}[kernel]
@@ -170,7 +169,7 @@ def _hat(x: np.ndarray, _: float) -> np.ndarray:
 
 
 def _cubic(x: np.ndarray, a: float) -> np.ndarray:
-    """Keys (1981): a cubic between 0 and 1, another between 1 and 2, of which a says how far it falls."""
+    """The kernel of Keys (1981): one cubic from 0 to 1, another from 1 to 2. a is its slope at 1."""
     x = np.abs(x)
     inner, outer = (a + 2) * x**3 - (a + 3) * x**2 + 1, a * (x**3 - 5 * x**2 + 8 * x - 4)
     return np.where(x <= 1, inner, np.where(x < 2, outer, 0.0))

@@ -1,7 +1,7 @@
-"""Locality: near keys before far ones. A code of Gaussian bumps that has it by design, and measures of it.
+"""Locality, the preference for near keys: a code of Gaussian bumps that is local by design, and measures.
 
-The Gaussian code is a thought experiment, not a published positional encoding: its attention can be worked
-out to the end, and shows what locality costs.
+The Gaussian code is a thought experiment, not a published positional encoding. Its attention can be computed in
+closed form and shows what locality costs.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ __all__ = [
 
 
 def rbf_centers(n: int, sigma: float, *, spacing: float = 1.0) -> np.ndarray:
-    """Centres for the positions 0..n−1 that lie close enough together and go far enough past both ends.
+    """Centres of Gaussian bumps for the positions 0..n−1, with margins of 3σ at both ends.
 
     c_j = −⌈3σ⌉ + j · spacing, up to at least n − 1 + 3σ.
 
-    With them `rbf_encoding` has the dot products of `rbf_kernel`: at the ends to about 1e-5 of the largest,
-    further inside to as much as spacing/σ allows.
+    With these centres the dot products of `posenc.rbf_encoding` equal `posenc.locality.rbf_kernel`: at the
+    ends to about 1e-5 of the maximum, further inside as exactly as spacing/σ allows.
 
     Args:
         n: number of positions, at least 1.
@@ -69,14 +69,14 @@ def rbf_centers(n: int, sigma: float, *, spacing: float = 1.0) -> np.ndarray:
 def rbf_encoding(
     positions: int | ArrayLike, centers: ArrayLike, sigma: float, *, dtype: DType | None = None
 ) -> Array:
-    """A code of Gaussian bumps: how near a position is to each of the centres.
+    """A code of Gaussian bumps: the closeness of a position to each centre.
 
     PE(t, j) = exp(−(t − c_j)² / (2σ²)).
 
     Args:
-        positions: an integer n, meaning 0, 1, ..., n − 1, or an array of integer or real (float32, float64)
+        positions: an integer n for 0, 1, ..., n − 1, or an array of integer or real (float32, float64)
             positions of any shape.
-        centers: c_j, shape (m,), in positions; `rbf_centers` gives good ones.
+        centers: c_j, shape (m,), in positions, such as `posenc.locality.rbf_centers` gives.
         sigma: width σ of a bump, in positions, finite and above 0.
         dtype: floating dtype of the result, computed in float64 and rounded once; the library's default one
             if None. With an integer n a torch dtype gives a torch tensor on the CPU.
@@ -108,15 +108,15 @@ def rbf_encoding(
 
 
 def rbf_kernel(offsets: int | ArrayLike, sigma: float, *, spacing: float = 1.0) -> Array:
-    """Dot product of two codes of Gaussian bumps that lie `offsets` apart, for centres without an end.
+    """Dot product of two codes of Gaussian bumps. With endless centres it depends on the offset alone.
 
     PE(t) · PE(t + k) = σ√π/Δc · exp(−k² / (4σ²)), a Gaussian of width σ√2.
 
-    Exact where centres are dense. A spacing Δc puts it off by up to 2·exp(−(πσ/Δc)²) of its height: by 1e-4
-    for Δc = σ, by nothing that float64 can see from Δc = σ/2 down.
+    Exact for dense centres. A spacing Δc causes an error of up to 2·exp(−(πσ/Δc)²) of the maximum: 1e-4 for
+    Δc = σ, below the rounding of float64 for Δc ≤ σ/2.
 
     Args:
-        offsets: an integer n, meaning 0, 1, ..., n − 1, or an array of offsets of any shape, in positions.
+        offsets: k, an integer n for 0, 1, ..., n − 1, or an array of offsets of any shape, in positions.
         sigma: width σ of a bump, finite and above 0.
         spacing: distance Δc of the centres, finite and above 0.
 
@@ -132,17 +132,17 @@ def rbf_kernel(offsets: int | ArrayLike, sigma: float, *, spacing: float = 1.0) 
 
 
 def gram_condition(codes: OneArray) -> float:
-    """Condition number of the Gram matrix of codes: how near some of them are to saying nothing new.
+    """Condition number of the Gram matrix of codes.
 
-    (largest / smallest singular value of the codes)². An error in a dot product can grow by this factor where
-    a weight for each position is solved for.
+    (largest / smallest singular value of the codes)². When a weight for each position is solved for, an error
+    in the dot products can grow by this factor.
 
     Args:
         codes: shape (n, dim), floating, n ≥ 1 and dim ≥ 1.
 
     Returns:
-        A float of at least 1; infinity if there are more codes than dimensions. From about 1e30 on (1e13 in
-        float32) it says no more than that: the smallest singular value is rounding.
+        A float of at least 1. Infinity if there are more codes than dimensions. Values from about 1e30 on
+        (1e13 in float32) are not exact, because the smallest singular value is then rounding.
 
     >>> gram_condition(np.eye(3))
     1.0
@@ -161,7 +161,7 @@ def gram_condition(codes: OneArray) -> float:
 
 
 def gaussian_weights(n: int, std: float) -> np.ndarray:
-    """The weights of a Gaussian blur on positions 0..n−1, each row made to sum to 1.
+    """The weights of a Gaussian blur on positions 0..n−1. Each row sums to 1.
 
     W(t, u) = exp(−(u − t)² / (2 · std²)) / Σ_v exp(−(v − t)² / (2 · std²)).
 
@@ -170,7 +170,8 @@ def gaussian_weights(n: int, std: float) -> np.ndarray:
         std: standard deviation, in positions, finite and above 0.
 
     Returns:
-        float64 NumPy array (n, n). Rows far from both ends are shifted copies of one another: a convolution.
+        float64 NumPy array (n, n). Rows far from both ends are shifted copies of each other, as in a
+        convolution.
 
     >>> gaussian_weights(3, 1.0).round(3)
     array([[0.574, 0.348, 0.078],
@@ -184,7 +185,7 @@ def gaussian_weights(n: int, std: float) -> np.ndarray:
 
 
 def total_variation(first: OneArray, second: OneArray) -> Array:
-    """Total variation distance of distributions: the share of the weight that lies elsewhere.
+    """Total variation distance of two distributions: the share of the weight that differs.
 
     ½ Σ_u |p(u) − q(u)|, between 0 and 1.
 
@@ -195,7 +196,7 @@ def total_variation(first: OneArray, second: OneArray) -> Array:
         Array (...).
 
     Raises:
-        ValueError: a row that does not hold numbers from 0 on whose sum is 1 (to 1e-3).
+        ValueError: a row with negative numbers, or whose sum is not 1 (to 1e-3).
 
     >>> total_variation(np.array([0.5, 0.5, 0.0]), np.array([0.5, 0.0, 0.5])).item()
     0.5
@@ -222,23 +223,23 @@ class LocalityProfile(NamedTuple):
     """How a score falls with distance, from `locality_profile`."""
 
     nearer_wins: float
-    """Share of the pairs of distances of which the nearer has the higher score."""
+    """Share of the pairs of distances in which the nearer one has the higher score."""
     ties: float
-    """Share of the pairs that have the same score."""
+    """Share of the pairs with equal scores."""
     first_rise: int | None
     """The distance after which the score rises for the first time, or None if it never does."""
 
 
 def locality_profile(scores: ArrayLike) -> LocalityProfile:
-    """How reliably a nearer key has the higher score, over all pairs of distances 1..n.
+    """How often the nearer key has the higher score, over all pairs of distances 1..n.
 
-    nearer_wins = P(s(near) > s(far)), for near < far drawn from the pairs of 1..n with equal chance.
+    nearer_wins = P(s(near) > s(far)), for near < far drawn uniformly from the pairs of 1..n.
 
-    1 means that the score falls all the way, 0.5 without ties that distance says nothing. It does not say how
-    much the score falls: a slope that hardly weighs anything has 1 as well.
+    At 1 the score falls with every step. At 0.5 without ties the score does not depend on which key is
+    nearer. The measure ignores by how much the score falls: a very small slope also gives 1.
 
     Args:
-        scores: shape (n,), n ≥ 2: the scores of the distances 1, 2, ..., n, real and finite.
+        scores: shape (n,), n ≥ 2, the scores of the distances 1, 2, ..., n, real and finite.
 
     Returns:
         `LocalityProfile`: nearer_wins, ties, first_rise.

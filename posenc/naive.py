@@ -1,4 +1,4 @@
-"""The first ideas one has for telling positions apart: the position itself, and one axis per position."""
+"""Two simple codes of a position: the position itself, and one axis per position."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ __all__ = ["argmax_positions", "integer_encoding", "one_hot_encoding"]
 def integer_encoding(
     positions: int | ArrayLike, dim: int, *, start: int = 0, dtype: DType | None = None
 ) -> Array:
-    """The position itself, written into every dimension.
+    """The position itself in every column.
 
     p_t = (t + start, ..., t + start).
 
     Args:
-        positions: an integer n, meaning 0, 1, ..., n − 1, or an array of positions of any shape.
+        positions: an integer n for 0, 1, ..., n − 1, or an array of positions of any shape.
         dim: width of the encoding, at least 1.
-        start: number given to position 0. Some texts count from 1.
-        dtype: floating dtype of the result, to which the numbers are rounded; the array library's default one
-            if None. With an integer n a torch dtype gives a torch tensor on the CPU, anything else a NumPy
-            array.
+        start: number of position 0. Some texts count from 1.
+        dtype: floating dtype of the result, the library's default if None. With an integer n, a torch dtype
+            gives a torch tensor on the CPU, anything else a NumPy array.
 
     Returns:
         Array of shape (n, dim), or positions.shape + (dim,), of the library and on the device of
         `positions`. Row t has norm |t + start| · sqrt(dim).
 
     Raises:
-        ValueError: a number too large for dtype: float16 ends at 65504.
+        ValueError: a number too large for dtype. float16 ends at 65504.
 
     >>> integer_encoding(2, 4, start=1)
     array([[1., 1., 1., 1.],
@@ -58,20 +57,19 @@ def one_hot_encoding(
 ) -> Array:
     """One axis for each position: 1 at index t, 0 elsewhere.
 
-    Multiplied by a matrix W it picks a row: e_t W = W[t]. So a one-hot code before a linear layer is a
-    learned table of positions.
+    e_t W = W[t]: a one-hot code before a linear layer is a learned table of positions.
 
     Args:
-        positions: an integer n, meaning 0, 1, ..., n − 1, or an array of integer positions of any shape.
-        size: number of axes, L. If None, n; must be given with an array.
-        dtype: floating dtype of the result, as in `integer_encoding`.
+        positions: an integer n for 0, 1, ..., n − 1, or an array of integer positions of any shape.
+        size: number of axes. If None, n. Required with an array.
+        dtype: as in `posenc.integer_encoding`.
 
     Returns:
         Array of shape (n, size), or positions.shape + (size,), of the library and on the device of
         `positions`.
 
     Raises:
-        ValueError: a position that is not a whole number below size.
+        ValueError: a position that is not a whole number from 0 to below size.
 
     >>> one_hot_encoding(3)
     array([[1., 0., 0.],
@@ -93,18 +91,17 @@ def one_hot_encoding(
 
 
 def argmax_positions(encoding: OneArray, w_query: OneArray, w_key: OneArray) -> Array:
-    """Which position each position would attend to most, judged by positions alone.
+    """The position that each position attends to most, by position codes alone.
 
     argmax over u of (p_t W_Q) · (p_u W_K).
 
     Args:
         encoding: codes of n positions, shape (n, dim), floating.
-        w_query, w_key: projections, shape (..., dim, d_head), of the dtype of encoding; leading axes stand
-            for many heads.
+        w_query, w_key: projections, shape (..., dim, d_head), of the dtype of encoding. Leading axes are heads.
 
     Returns:
-        Integer array (..., n): for each query position t the key position with the highest score, of equal
-        ones the first. float16 and bfloat16 scores are computed in float32.
+        Integer array (..., n): for each query position t the key position with the highest score. Of equal ones
+        the first. float16 and bfloat16 scores are computed in float32.
 
     >>> import numpy as np
     >>> w = np.ones((4, 2))
@@ -116,7 +113,7 @@ def argmax_positions(encoding: OneArray, w_query: OneArray, w_key: OneArray) -> 
 
 
 def _positions(positions: int | ArrayLike, dtype: DType) -> tuple[Namespace, Array]:
-    """`as_positions`, except that an integer n with a torch dtype is counted out in torch."""
+    """`as_positions`, but in torch for an integer n with a torch dtype."""
     xp = torch_namespace(dtype) if is_length(positions) else None
     if xp is not None:
         positions = xp.arange(integer("positions", positions, minimum=0))

@@ -13,9 +13,14 @@ __all__ = ["equivariance_error", "invariance_error", "same_bag"]
 
 
 def same_bag(first: Iterable[Hashable], second: Iterable[Hashable]) -> bool:
-    """Whether two sequences hold the same items equally often, whatever their order.
+    """Whether two sequences contain the same items equally often, in any order.
 
-    Token ids may come as arrays or tensors of one axis. Raises TypeError for what cannot be counted.
+    Args:
+        first, second: items that can be hashed, such as a string or a list of tokens. Or token ids as an
+            array of one axis.
+
+    Raises:
+        TypeError: an item that cannot be hashed.
 
     >>> same_bag("我爱你", "你爱我")
     True
@@ -26,17 +31,17 @@ def same_bag(first: Iterable[Hashable], second: Iterable[Hashable]) -> bool:
 
 
 def equivariance_error(f: Callable[[Array], Array], x: Array, permutation: Sequence[int]) -> float:
-    """How far f is from permutation equivariance at x: the largest difference between f(x[π]) and f(x)[π].
+    """The largest difference between f(x[π]) and f(x)[π]. It is 0 if f is permutation equivariant.
 
-    0 (to rounding) means: reordering the input only reorders the output.
+    max |f(x[π]) − f(x)[π]|. At 0, to rounding, reordering the input only reorders the output.
 
     Args:
         f: maps (n, d) to (n, d').
         x: input, shape (n, d).
-        permutation: the numbers 0..n-1 in their new order; row j of x[π] is row π[j] of x.
+        permutation: the numbers 0..n−1 in their new order. Row j of x[π] is row π[j] of x.
 
     Returns:
-        max |f(x[π]) − f(x)[π]| as a float.
+        The difference as a float.
 
     Raises:
         ValueError: f does not give one row for each row of x.
@@ -57,11 +62,11 @@ def equivariance_error(f: Callable[[Array], Array], x: Array, permutation: Seque
 
 
 def invariance_error(f: Callable[[Array], Array], x: Array, permutation: Sequence[int]) -> float:
-    """How far f is from permutation invariance at x: the largest difference between f(x[π]) and f(x).
+    """The largest difference between f(x[π]) and f(x). It is 0 if f is permutation invariant.
 
-    0 (to rounding) means: f cannot see the order at all.
+    max |f(x[π]) − f(x)|. At 0, to rounding, f does not depend on the order.
 
-    Args: as in `equivariance_error`, but f may give any shape.
+    Args and result: as in `posenc.order.equivariance_error`. f may give any shape.
 
     >>> import numpy as np
     >>> invariance_error(lambda x: x.sum(axis=0), np.eye(3), [2, 0, 1])

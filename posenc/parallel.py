@@ -1,7 +1,7 @@
-"""A sequence cut into shards, one for each machine: who holds which positions, and attention all the same exact.
+"""Sequence parallelism: the positions of each rank's shard, and exact attention over shards in a ring.
 
-Attention over all keys is a mean of attentions over some of them, each weighted by the sum of its e^score. So the
-keys can come block by block, each with its positions: all that a rotation, a bias or a mask asks for.
+Attention over all keys is a mean of attentions over blocks of keys, each weighted by its sum of e^score. So
+keys can arrive block by block. A rotation, a bias or a mask needs only the positions of each block.
 
 Sources: Liu, Zaharia, Abbeel: Ring Attention with Blockwise Transformers for Near-Infinite Context (2023),
 section 3. https://arxiv.org/abs/2310.01889
@@ -34,34 +34,33 @@ from posenc.attention import attend, check_shapes
 __all__ = ["ring_attention", "ring_step", "ring_work", "shard_positions"]
 
 Scheme = Literal["contiguous", "zigzag", "striped"]
-"""How positions go to ranks."""
+"""How positions are assigned to ranks."""
 
 State = tuple[Array, Array]
-"""What a rank has so far: outputs (..., n_q, d_v), and log-sum-exp (..., n_q, 1), in float32 at least."""
+"""The result for the keys so far: outputs (..., n_q, d_v) and log-sum-exp (..., n_q, 1), in float32 at least."""
 
 
 def shard_positions(
     n: int, rank: int, world: int, *, scheme: Scheme = "contiguous", like: OneArray | None = None
 ) -> Array:
-    """The positions that one machine of several holds.
+    """The positions of the tokens that one rank holds.
 
-    contiguous: the chunk `rank` of `world` equal ones. zigzag: of 2 · world chunks the chunks rank and
-    2 · world − 1 − rank, an early and a late one. striped: rank, rank + world, rank + 2 · world, ...
+    contiguous: chunk `rank` of `world` equal chunks. zigzag: chunks rank and 2 · world − 1 − rank of 2 ·
+    world chunks, an early and a late one. striped: rank, rank + world, rank + 2 · world, ...
 
     Args:
-        n: tokens of the whole sequence, a multiple of world, or of 2 · world for zigzag, so that all shards are
-            equally long: pad it up to that.
-        rank: which machine, from 0 to world − 1.
+        n: tokens of the whole sequence, a multiple of world, or of 2 · world for zigzag. Pad other lengths.
+        rank: index of the machine, from 0 to world − 1.
         world: number of machines, at least 1.
-        scheme: "contiguous", "zigzag" or "striped". With a causal mask the last two share the work out evenly:
-            see `ring_work`.
-        like: an array whose library and device the positions get; NumPy if None.
+        scheme: "contiguous", "zigzag" or "striped". The last two balance the work under a causal mask, see
+            `posenc.parallel.ring_work`.
+        like: an array whose library and device the positions get. NumPy if None.
 
     Returns:
-        int64 array (n / world,), rising. tokens[shard_positions(...)] is the shard.
+        int64 array (n / world,), ascending. tokens[shard_positions(...)] is the shard.
 
     Raises:
-        ValueError: n is not such a multiple, or rank is not below world.
+        ValueError: n is not a multiple as above, or rank is not below world.
 
     >>> shard_positions(16, 1, 4)
     array([4, 5, 6, 7])
@@ -94,12 +93,12 @@ def shard_positions(
 
 
 def ring_work(n: int, world: int, *, scheme: Scheme = "contiguous") -> np.ndarray:
-    """How many scores each rank has to compute in each step of the ring, under a causal mask.
+    """The number of scores that each rank computes in each step of the ring, under a causal mask.
 
     W[r, z] = the number of pairs u ≤ t, with t among the positions of rank r and u among those of rank
-    (r − z) mod world, whose keys it holds in step z.
+    (r − z) mod world, whose keys rank r holds in step z.
 
-    The ring waits for the slowest in each step: it takes as long as the sum over z of the largest W[r, z].
+    Every step waits for the slowest rank, so the total time is the sum over z of max over r of W[r, z].
 
     Args:
         n, world, scheme: as in `shard_positions`.
@@ -140,26 +139,27 @@ def ring_step(
     slopes: float | Array | None = None,
     scale: float | None = None,
 ) -> State:
-    """What a rank knows after one more block of keys and values.
+    """The attention of a rank's queries after one more block of keys and values.
 
-    With o, z of the keys so far and o', z' of the block, z being the log of the sum of e^score:
+    With output o and log-sum-exp z of the keys so far, and o', z' of the block:
     z'' = log(e^z + e^z'), o'' = e^(z − z'') o + e^(z' − z'') o'.
 
     Args:
-        state: what the last step gave; None before the first.
-        query: shape (..., n_q, d), floating; rotated already, where there is a rotation, by its positions.
-        key, value: the block, shapes (..., n_k, d) and (..., n_k, d_v); keys rotated by theirs.
-        query_positions, key_positions: shapes (n_q,) and (n_k,), in the whole sequence and not in the shard.
+        state: the result of the last step, None in the first.
+        query: shape (..., n_q, d), floating. With RoPE, already rotated by its positions.
+        key, value: the block, shapes (..., n_k, d) and (..., n_k, d_v). With RoPE, keys already rotated.
+        query_positions, key_positions: shapes (n_q,) and (n_k,), positions in the whole sequence, not in the
+            shard.
         causal: whether keys at later positions are forbidden.
-        slopes: of ALiBi, as in `alibi_bias`; None for no bias.
-        scale: factor on the scores; 1/sqrt(d) if None.
+        slopes: of ALiBi, as in `posenc.alibi_bias`. No bias if None.
+        scale: factor on the scores. 1/sqrt(d) if None.
 
     Returns:
-        output and log-sum-exp in float32 at least. Of a query that has had no key yet they are 0 and −inf.
+        output and log-sum-exp, in float32 at least. They are 0 and −inf for a query without keys so far.
 
     Raises:
-        TypeError, ValueError: as in `posenc.dot_product_attention`; positions that are not one for each row, slopes
-            that are not one for each head, or a state of other queries.
+        TypeError, ValueError: as in `posenc.dot_product_attention`. Also if positions are not one for each
+            row, slopes not one for each head, or state is of other queries.
 
     >>> x = np.array([[1.0], [2.0]])
     >>> output, total = ring_step(None, x, x, x, np.array([0, 1]), np.array([0, 1]))
@@ -210,23 +210,23 @@ def ring_attention(
     slopes: float | Array | None = None,
     scale: float | None = None,
 ) -> list[ArrayT]:
-    """What each rank of a ring gets for its queries: all of them in this process, one after the other.
+    """Ring attention, with all ranks simulated in one process.
 
-    In step z rank r computes with the keys of rank (r − z) mod world, by `ring_step`, and passes them on. The
-    outputs are those of attention over the whole sequence, to a few roundings. `posenc.nn.RingAttention` does
-    the same with a process for each rank.
+    In step z, rank r computes `posenc.parallel.ring_step` with the keys of rank (r − z) mod world. The
+    outputs equal attention over the whole sequence, to a few roundings. `posenc.nn.RingAttention` does the
+    same with a process for each rank.
 
     Args:
-        queries, keys, values: one shard for each rank, shapes as in `ring_step`.
-        positions: those of each shard in the whole sequence, such as shard_positions(n, rank, world).
-        causal, slopes, scale: as in `ring_step`.
+        queries, keys, values: one shard for each rank, shapes as in `posenc.parallel.ring_step`.
+        positions: positions of each shard in the whole sequence, such as shard_positions(n, rank, world).
+        causal, slopes, scale: as in `posenc.parallel.ring_step`.
 
     Returns:
-        The output of each rank, in the dtype of the queries.
+        A list with the output of each rank, in the dtype of the queries.
 
     Raises:
-        ValueError: no shard, not as many of each, positions that do not fit them, or, where a mask or bias reads
-            positions, one that comes twice, as when each rank counts from 0.
+        ValueError: different numbers of shards, or positions that do not fit them. With a mask or bias also a
+            position that comes twice, as when each rank counts from 0.
 
     >>> x = np.random.default_rng(0).normal(size=(8, 4))
     >>> places = [shard_positions(8, rank, 2, scheme="zigzag") for rank in range(2)]
@@ -266,7 +266,7 @@ def ring_attention(
 
 
 def _check_counted_once(positions: Sequence[Array]) -> None:
-    """ValueError if a position comes twice, where positions may be looked at: shards that count anew, most likely."""
+    """ValueError if a position comes twice, where values can be read. Most likely each shard counts from 0."""
     places = [as_positions(t, "each of positions")[1] for t in positions]
     if not all(is_concrete(t) for t in places):
         return

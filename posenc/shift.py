@@ -1,6 +1,6 @@
-"""Relative position inside the absolute code: the shift by k positions is one rotation, wherever it starts.
+"""Relative position in the sinusoidal code: a shift by k positions is one rotation, the same for all positions.
 
-In M_k PE(t) a code is a column. In scores codes are rows p_t, as in arrays: a query is p_t W_Q, in code
+In M_k PE(t) a code is a column. In scores, codes are rows p_t, as in arrays. A query is p_t W_Q, in code
 `p @ w_query`, and p_t W_Q W_Kᵀ p_uᵀ is an entry of `(p @ w_query) @ (p @ w_key).T`.
 
 Source: Vaswani et al., Attention Is All You Need (2017), section 3.5. https://arxiv.org/abs/1706.03762
@@ -51,21 +51,21 @@ def shift_matrix(
 ) -> Array:
     """The rotation that moves every sinusoidal code by `offset` positions.
 
-    M_k PE(t) = PE(t + k) for every t: on the diagonal the blocks [[cos ω_i k, sin ω_i k],
-    [−sin ω_i k, cos ω_i k]], zero elsewhere.
+    M_k PE(t) = PE(t + k) for every t. The blocks [[cos ω_i k, sin ω_i k], [−sin ω_i k, cos ω_i k]] stand on the
+    diagonal.
 
-    M_k is orthogonal with determinant 1, M_a M_b = M_(a+b), and the transpose M_kᵀ = M_(−k) goes back. In the
-    plane of (sin, cos) a positive k turns clockwise, as the hand of a clock that starts at the top.
+    M_k is orthogonal with determinant 1. M_a M_b = M_(a+b), and the transpose M_kᵀ = M_(−k) shifts back. In
+    the plane of (sin, cos) a positive k rotates clockwise.
 
-    Codes that are rows of an array are shifted by the transpose: `codes @ shift_matrix(k, dim).T`.
+    To shift codes that are rows of an array, use the transpose: `codes @ shift_matrix(k, dim).T`.
 
     Args:
-        offset: k, in positions: one integer or real number, or an array of them of any shape. Unlike
-            `positions` elsewhere an integer is itself, not a count.
+        offset: k, in positions, one integer or real number, or an array of any shape. An integer is an offset,
+            not a count.
         dim: width of the encoding, even and at least 2.
         base: as in `posenc.sinusoidal_frequencies`.
-        dtype: floating dtype of the result, to which float64 values are rounded once; the array library's
-            default one if None. With a plain number a torch dtype gives a torch tensor on the CPU.
+        dtype: floating dtype of the result, to which float64 values are rounded once. The library's default if
+            None. With a plain number a torch dtype gives a torch tensor on the CPU.
 
     Returns:
         Array of shape (dim, dim), or offset.shape + (dim, dim), of the library and on the device of
@@ -80,8 +80,8 @@ def shift_matrix(
     >>> bool(np.allclose(m @ sinusoidal_encoding(8, 4)[4], sinusoidal_encoding(8, 4)[7]))
     True
 
-    Source: Vaswani et al. (2017), section 3.5, where it is claimed: "PE(pos+k) can be represented as a linear
-    function of PE(pos)".
+    Source: Vaswani et al. (2017), section 3.5, which claims: "PE(pos+k) can be represented as a linear function
+    of PE(pos)".
     """
     freqs = sinusoidal_frequencies(dim, base)
     if isinstance(offset, Real) and not isinstance(offset, bool):
@@ -103,15 +103,15 @@ def shift_matrix(
 def sine_only_encoding(
     positions: int | ArrayLike, dim: int, *, base: float = 10000.0, dtype: DType | None = None
 ) -> Array:
-    """A code of sines without cosines, each column with a frequency of its own. Kept to show what is lost.
+    """A code of sines without cosines, to show what is lost without them. Each column has its own frequency.
 
     S(t, j) = sin(t · base^(−j/dim)), j = 0, ..., dim − 1: the sines of the code of width 2 · dim.
 
-    S(0) is the zero vector, S(−t) = −S(t), and no matrix moves S(t) to S(t + k) for every t.
+    S(0) is the zero vector, S(−t) = −S(t), and no matrix maps S(t) to S(t + k) for every t.
 
     Args:
         positions: as in `posenc.sinusoidal_encoding`.
-        dim: width of the code, at least 1; it need not be even.
+        dim: width of the code, at least 1, even or odd.
         base, dtype: as in `posenc.sinusoidal_encoding`.
 
     Returns:
@@ -128,19 +128,13 @@ def sine_only_encoding(
 def cosine_only_encoding(
     positions: int | ArrayLike, dim: int, *, base: float = 10000.0, dtype: DType | None = None
 ) -> Array:
-    """A code of cosines without sines, each column with a frequency of its own. Kept to show what is lost.
+    """A code of cosines without sines, to show what is lost without them. Each column has its own frequency.
 
     C(t, j) = cos(t · base^(−j/dim)), j = 0, ..., dim − 1: the cosines of the code of width 2 · dim.
 
-    C(−t) = C(t), and no matrix moves C(t) to C(t + k) for every t.
+    C(−t) = C(t), and no matrix maps C(t) to C(t + k) for every t.
 
-    Args:
-        positions: as in `posenc.sinusoidal_encoding`.
-        dim: width of the code, at least 1; it need not be even.
-        base, dtype: as in `posenc.sinusoidal_encoding`.
-
-    Returns:
-        Array of shape (n, dim), or positions.shape + (dim,), of the library and on the device of `positions`.
+    Args and result: as in `posenc.shift.sine_only_encoding`.
 
     >>> cosine_only_encoding(2, 4).round(4)
     array([[1.    , 1.    , 1.    , 1.    ],
@@ -162,11 +156,11 @@ def _block_diagonal(blocks: Array, xp: Namespace) -> Array:
 
 
 def relative_kernel(offsets: int | ArrayLike, dim: int, *, base: float = 10000.0) -> Array:
-    """Dot product of the codes of two positions that lie `offsets` apart, wherever they lie.
+    """Dot product of the codes of two positions. It depends on their offset alone.
 
     K(k) = PE(t) · PE(t + k) = Σ_i cos ω_i k = dim/2 − ‖PE(t + k) − PE(t)‖² / 2.
 
-    Largest at k = 0, where it is dim/2, and even: K(−k) = K(k). It does not fall steadily as k grows.
+    The maximum is dim/2, at k = 0. K(−k) = K(k). K does not fall steadily as k grows.
 
     Args:
         offsets: an integer n, meaning 0, 1, ..., n − 1, or an array of offsets of any shape, in positions.
@@ -194,8 +188,8 @@ def min_code_distance(n: int, *, dim: int, base: float = 10000.0) -> float:
         base: as in `posenc.sinusoidal_frequencies`.
 
     Returns:
-        The distance as a float: above 0 in exact arithmetic, as π is irrational. `code_distance(2, dim)[1]`,
-        the distance of neighbours, when no two codes come closer than neighbours do.
+        The distance as a float. It is above 0 in exact arithmetic, because π is irrational. If no two codes are
+        closer than neighbours, it is `posenc.sinusoidal.code_distance(2, dim)[1]`.
 
     >>> round(min_code_distance(5000, dim=4), 4), round(min_code_distance(5000, dim=64), 4)
     (0.0444, 1.4718)
@@ -205,19 +199,19 @@ def min_code_distance(n: int, *, dim: int, base: float = 10000.0) -> float:
 
 
 def alias_offsets(n: int, *, dim: int, tolerance: float | None = None, base: float = 10000.0) -> np.ndarray:
-    """The offsets below n at which two codes look alike although their positions are not.
+    """The offsets below n at which two codes are close to each other.
 
     All k with 1 ≤ k < n and ‖PE(t + k) − PE(t)‖ < tolerance.
 
     Args:
         n: number of positions, at least 2.
         dim: width of the encoding, even and at least 2.
-        tolerance: a distance of codes, above 0. If None, that of neighbours, ‖PE(t + 1) − PE(t)‖: then the
-            result holds what a reader who takes the nearest code for the nearest position mistakes.
+        tolerance: a distance of codes, above 0. If None, the distance of neighbours, ‖PE(t + 1) − PE(t)‖. Then
+            at the offsets of the result codes are closer than those of neighbouring positions.
         base: as in `posenc.sinusoidal_frequencies`.
 
     Returns:
-        Integer NumPy array of offsets, ascending; empty if there are none.
+        Integer NumPy array of offsets, ascending.
 
     >>> alias_offsets(1000, dim=2, tolerance=0.02)
     array([ 44, 333, 377, 666, 710, 754])
@@ -236,19 +230,18 @@ def alias_offsets(n: int, *, dim: int, tolerance: float | None = None, base: flo
 
 
 def positional_scores(encoding: OneArray, w_query: OneArray, w_key: OneArray) -> Array:
-    """Attention scores of positions alone: what the codes say before any word is looked at. Not yet scaled.
+    """Attention scores of position codes without words, before scaling.
 
-    s(t, u) = (p_t W_Q) · (p_u W_K) = p_t W_Q W_Kᵀ p_uᵀ for rows p_t of `encoding`. Attention divides it by
+    s(t, u) = (p_t W_Q) · (p_u W_K) = p_t W_Q W_Kᵀ p_uᵀ for rows p_t of `encoding`. Attention divides this by
     sqrt(d_head).
 
     Args:
         encoding: codes of n positions, shape (n, dim), floating.
-        w_query, w_key: projections, shape (..., dim, d_head), of the dtype of encoding; leading axes stand
-            for many heads.
+        w_query, w_key: projections, shape (..., dim, d_head), of the dtype of encoding. Leading axes are heads.
 
     Returns:
-        Array (..., n, n), one row a query position t, one column a key position u, of the dtype of encoding;
-        float16 and bfloat16 scores are computed and returned in float32.
+        Array (..., n, n) with a row for each query position t and a column for each key position u, of the
+        dtype of encoding. For float16 and bfloat16 it is float32.
 
     >>> codes = sinusoidal_encoding(3, 64)
     >>> positional_scores(codes, np.eye(64), np.eye(64)).round(3)
@@ -256,8 +249,8 @@ def positional_scores(encoding: OneArray, w_query: OneArray, w_key: OneArray) ->
            [30.917, 32.   , 30.917],
            [28.304, 30.917, 32.   ]])
 
-    Source: Ke et al., Rethinking Positional Encoding in Language Pre-training (2021), section 3.1, where the
-    score is written as four terms; this is the one without words. https://arxiv.org/abs/2006.15595
+    Source: Ke et al., Rethinking Positional Encoding in Language Pre-training (2021), section 3.1. Of
+    the four terms of the score there, this is the one without words. https://arxiv.org/abs/2006.15595
     """
     xp = floating(encoding=encoding, w_query=w_query, w_key=w_key)
     if encoding.ndim != 2 or encoding.shape[0] < 1:
@@ -275,17 +268,17 @@ def positional_scores(encoding: OneArray, w_query: OneArray, w_key: OneArray) ->
 
 
 def split_block(block: ArrayT) -> tuple[ArrayT, ArrayT]:
-    """A 2×2 block of W_Q W_Kᵀ as the part that sees only t − u and the part that sees only t + u.
+    """A 2×2 block of W_Q W_Kᵀ split into a part that depends on t − u and a part that depends on t + u.
 
     For rows v_t = (sin ωt, cos ωt) and B = [[p, q], [r, s]]:
     v_t B v_uᵀ = a cos ω(t−u) + b sin ω(t−u) + c cos ω(t+u) + e sin ω(t+u), with
     a = (s+p)/2, b = (q−r)/2, c = (s−p)/2, e = (q+r)/2; so B = [[a, b], [−b, a]] + [[−c, e], [e, c]].
 
-    Holds within one sine-cosine pair. A block that joins two pairs of different frequency gives terms in
+    This holds within one sine-cosine pair. A block between two pairs of different frequency gives terms in
     ω_i t ± ω_j u, which are functions of neither t − u nor t + u.
 
     Args:
-        block: shape (..., 2, 2), floating; rows belong to the query, columns to the key.
+        block: shape (..., 2, 2), floating. Rows belong to the query, columns to the key.
 
     Returns:
         Two arrays (..., 2, 2) whose sum is block: [[a, b], [−b, a]], a rotation times a factor, and
@@ -313,10 +306,10 @@ def split_block(block: ArrayT) -> tuple[ArrayT, ArrayT]:
 
 
 def toeplitz_spread(scores: OneArray) -> Array:
-    """How far scores are from depending on the offset alone: the largest spread along any diagonal.
+    """The largest spread of scores along a diagonal. It is 0 if scores depend on the offset alone.
 
-    max over k of (max s(t, t + k) − min s(t, t + k)), both over t. 0, to rounding, means that s is a Toeplitz
-    matrix: translation invariant, s(t + c, u + c) = s(t, u).
+    max over k of (max s(t, t + k) − min s(t, t + k)), both over t. At 0, s is a Toeplitz matrix:
+    s(t + c, u + c) = s(t, u).
 
     Args:
         scores: shape (..., n, m), floating, at least one row and one column.
@@ -335,16 +328,16 @@ def toeplitz_spread(scores: OneArray) -> Array:
 
 
 def offset_share(scores: OneArray) -> Array:
-    """How much of the scores the offset explains: 1 if they depend on it alone, near 0 if it says nothing.
+    """The share of the variance of scores that the offset explains.
 
-    1 − Σ (s(t, u) − m(u − t))² / Σ (s(t, u) − m)², where m(k) is the mean of the scores at offset k and m
-    that of all scores: the share of the variance that lies between diagonals.
+    1 − Σ (s(t, u) − m(u − t))² / Σ (s(t, u) − m)², where m(k) is the mean of the scores at offset k and m the
+    mean of all scores. It is 1 if scores depend on the offset alone.
 
     Args:
         scores: shape (..., n, m), floating, at least one row and one column.
 
     Returns:
-        Array of shape (...), between 0 and 1; NaN where all scores are equal and there is no variance.
+        Array of shape (...), between 0 and 1. NaN where all scores are equal.
 
     >>> t = np.arange(5.0)
     >>> [offset_share(s).round(3).item() for s in (t[:, None] - t, t[:, None] * t)]
@@ -368,20 +361,19 @@ def offset_head(
     base: float = 10000.0,
     dtype: DType | None = None,
 ) -> tuple[Array, Array]:
-    """Projections of an attention head that looks `offset` positions ahead (behind, if negative).
+    """Projections of an attention head that looks `offset` positions ahead, or back if it is negative.
 
-    W_Q = gain · M_kᵀ, W_K = I: the score is gain · PE(t + k) · PE(u) = gain · K(t + k − u), largest at
-    u = t + k, for every t. The gain decides how much larger: softmax turns differences of scores into ratios
-    of weights.
+    W_Q = gain · M_kᵀ, W_K = I. The score is gain · PE(t + k) · PE(u) = gain · K(t + k − u), with its maximum at
+    u = t + k for every t. A larger gain gives that key a larger weight.
 
     Args:
-        offset: k, in positions: an integer or real number, or an array of them, one head each.
+        offset: k, in positions, an integer or real number, or an array with one offset for each head.
         dim: width of the encoding, even and at least 2.
         gain: factor on the scores, finite and above 0.
         base, dtype: as in `shift_matrix`.
 
     Returns:
-        w_query and w_key, each of shape (dim, dim), or offset.shape + (dim, dim), for rows: the queries are
+        w_query and w_key, each of shape (dim, dim), or offset.shape + (dim, dim). The queries are
         `codes @ w_query`, the keys `codes @ w_key`.
 
     >>> w_query, w_key = offset_head(3, 64)

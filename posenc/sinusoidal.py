@@ -1,4 +1,4 @@
-"""Sinusoidal positional encoding: a position as the readings of dim/2 clocks, from fast to slow.
+"""Sinusoidal positional encoding: a position as the sines and cosines of dim/2 frequencies.
 
 Source: Vaswani et al., Attention Is All You Need (2017), section 3.5. https://arxiv.org/abs/1706.03762
 """
@@ -39,7 +39,7 @@ def sinusoidal_frequencies(dim: int, base: float = 10000.0) -> np.ndarray:
 
     Args:
         dim: width of the encoding, even and at least 2.
-        base: ratio between the first frequency and the limit that the last one approaches; above 1.
+        base: above 1. The frequencies fall from 1 towards 1/base.
 
     Returns:
         float64 NumPy array of shape (dim/2,), falling geometrically from 1.
@@ -55,13 +55,13 @@ def sinusoidal_frequencies(dim: int, base: float = 10000.0) -> np.ndarray:
 
 
 def sinusoidal_wavelengths(dim: int, base: float = 10000.0) -> np.ndarray:
-    """Wavelength of each sine-cosine pair, in positions: after so many steps the pair repeats.
+    """Wavelength of each sine-cosine pair: the number of positions after which it repeats.
 
-    λ_i = 2π / ω_i = 2π · base^(2i/dim). The first is 2π; the last stays below 2π · base.
+    λ_i = 2π / ω_i = 2π · base^(2i/dim). The first is 2π, the last below 2π · base.
 
     Args:
         dim: width of the encoding, even and at least 2.
-        base: as in `frequencies`.
+        base: as in `posenc.sinusoidal_frequencies`.
 
     Returns:
         float64 NumPy array of shape (dim/2,), rising geometrically.
@@ -95,26 +95,26 @@ def sinusoidal_encoding(
 ) -> Array:
     """The sinusoidal encoding of `positions`.
 
-    PE(t, 2i) = sin(ω_i t), PE(t, 2i + 1) = cos(ω_i t), with ω_i from `frequencies`.
+    PE(t, 2i) = sin(ω_i t), PE(t, 2i + 1) = cos(ω_i t), with ω_i from `posenc.sinusoidal_frequencies`.
 
-    Angles are made in float64 and the result is rounded once, to `dtype`: it differs from the float64 value
-    by half a unit in the last place of `dtype`, plus at most 2⁻⁵¹ · t, the error of a float64 angle itself.
+    Computed in float64 and rounded once to `dtype`. The error is half a unit in the last place of `dtype`,
+    plus at most 2⁻⁵¹ · t from the float64 angle.
 
     Args:
-        positions: an integer n, meaning 0, 1, ..., n − 1, or an array of integer or real (float32, float64)
-            positions of any shape. Negative positions are allowed in an array.
+        positions: an integer n for 0, 1, ..., n − 1, or an array of integer or real (float32, float64)
+            positions of any shape, negative ones included.
         dim: width of the encoding, even and at least 2.
-        base: as in `frequencies`.
-        dtype: floating dtype of the result; the array library's default one if None. With an integer n
-            a torch dtype gives a torch tensor on the CPU, anything else a NumPy array.
+        base: as in `posenc.sinusoidal_frequencies`.
+        dtype: floating dtype of the result, the library's default if None. With an integer n, a torch dtype
+            gives a torch tensor on the CPU, anything else a NumPy array.
 
     Returns:
         Array of shape (n, dim), or positions.shape + (dim,), of the library and on the device of
         `positions`. Every row has norm sqrt(dim/2).
 
     Raises:
-        TypeError: positions in float16 or bfloat16, which cannot tell 2048 from 2049, 256 from 257; an array
-            without axes, which could be a length or a position.
+        TypeError: positions in float16 or bfloat16, which cannot hold 2049 or 257. An array without axes, which
+            could mean a length or a position.
 
     >>> sinusoidal_encoding(3, 4).round(4)
     array([[ 0.    ,  1.    ,  0.    ,  1.    ],
@@ -133,14 +133,14 @@ def sinusoidal_encoding(
 
 
 def code_distance(offsets: int | ArrayLike, dim: int, *, base: float = 10000.0) -> Array:
-    """Distance between the codes of two positions that lie `offsets` apart, wherever they lie.
+    """Distance between the codes of two positions. It depends on their offset alone.
 
-    ‖PE(t + k) − PE(t)‖ = 2 · sqrt(Σ_i sin²(ω_i k / 2)): a chord on each of the dim/2 unit circles.
+    ‖PE(t + k) − PE(t)‖ = 2 · sqrt(Σ_i sin²(ω_i k / 2)).
 
     Args:
-        offsets: an integer n, meaning 0, 1, ..., n − 1, or an array of offsets of any shape, in positions.
+        offsets: k, an integer n for 0, 1, ..., n − 1, or an array of offsets of any shape, in positions.
         dim: width of the encoding, even and at least 2.
-        base: as in `frequencies`.
+        base: as in `posenc.sinusoidal_frequencies`.
 
     Returns:
         float64 array, (n,) or offsets.shape, between 0 and 2 · sqrt(dim/2).
@@ -158,17 +158,17 @@ def code_distance(offsets: int | ArrayLike, dim: int, *, base: float = 10000.0) 
 
 
 def decode_position(codes: OneArray, n: int, *, base: float = 10000.0) -> Array:
-    """The position among 0..n-1 whose code lies nearest to each of `codes`.
+    """The position among 0..n−1 whose code is nearest to each of `codes`.
 
-    All codes have the same norm, so the nearest is the one with the largest dot product.
+    argmax over t of codes · PE(t): all PE(t) have the same norm, so the nearest has the largest dot product.
 
     Args:
         codes: exact or noisy codes, floating, shape (..., dim), dim even.
-        n: how many positions to choose from, at least 1.
-        base: as in `frequencies`.
+        n: number of positions to choose from, at least 1.
+        base: as in `posenc.sinusoidal_frequencies`.
 
     Returns:
-        Integer array of shape (...), of the library of `codes`; of equally near positions the first.
+        Integer array (...) of the library of `codes`. Of equally near positions the first.
 
     >>> decode_position(sinusoidal_encoding([7, 4999], 64), 5000)
     array([   7, 4999])
@@ -189,17 +189,17 @@ def decode_position(codes: OneArray, n: int, *, base: float = 10000.0) -> Array:
 
 
 def codes_at(t: Array, freqs: Array, dtype: DType, xp: Namespace) -> Array:
-    """The formula, for positions in float64 and whatever frequencies."""
+    """The formula, for positions in float64 and any frequencies."""
     angles = t[..., None] * freqs
     pairs = xp.stack([xp.astype(xp.sin(angles), dtype), xp.astype(xp.cos(angles), dtype)], axis=-1)
     return xp.reshape(pairs, (*t.shape, 2 * freqs.shape[0]))
 
 
 def _table(n: int, freqs: np.ndarray, dtype: DType, xp: Namespace) -> Array:
-    """Positions 0..n-1 with about sqrt(n) sines per frequency instead of n.
+    """The codes of 0..n-1 from about 2 · sqrt(n) sines per frequency instead of n.
 
-    sin x + i cos x = i e^(−ix), so the code of s + j is the code of s turned by e^(−i ω j). Both factors and
-    their product are float64 (complex128); only the result is rounded.
+    sin x + i cos x = i e^(−ix), so the code of s + j is the code of s times e^(−i ω j). Both factors and
+    their product are float64 (complex128). Only the result is rounded.
     """
     block = 2 ** round(math.log2(max(n, 1)) / 2)
     starts, steps = xp.arange(0, n, block, dtype=xp.float64), xp.arange(block, dtype=xp.float64)

@@ -1,11 +1,11 @@
-"""Position in time: seconds on one axis for video, audio and text, and times that come round again.
+"""Position in time: a shared axis in seconds for video, audio and text, and periodic times.
 
-The formula is that of `posenc.sinusoidal_encoding`. What is chosen here are its frequencies: from the shortest
-and the longest period that matter, or from the periods that the data have, such as day and week or the length
-of a circular genome.
+The formula is that of `posenc.sinusoidal_encoding`. Its frequencies are chosen here: from the shortest and
+the longest period that matter, or from the periods of the data, such as day and week or the length of a
+circular genome.
 
-A code is a function of the time alone. So times may come in any order and with any gaps, and what one time at
-a time gives is what all at once give.
+A code is a function of the time alone. Times may come in any order and with any gaps, and encoding them one
+at a time gives the same codes as all at once.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ __all__ = [
 
 
 def time_frequencies(dim: int, *, shortest: float, longest: float) -> np.ndarray:
-    """Angular frequencies whose periods run from `shortest` to `longest`.
+    """Angular frequencies whose periods run from `shortest` to `longest`, at equal ratios.
 
     ω_i = 2π / (shortest · (longest/shortest)^(i/(dim/2 − 1))) for i = 0, ..., dim/2 − 1.
 
-    Two times can be told apart well from about a quarter of `shortest` on; the slowest pair has come half-way
-    round after longest/2. They fit `posenc.apply_rotary` as well, with positions in the same unit.
+    Two times are told apart well from a distance of about shortest/4 on. The slowest pair makes half a turn in
+    longest/2. The frequencies can also be passed to `posenc.apply_rotary`, with positions in the same unit.
 
     Args:
         dim: width of the encoding, even and at least 4.
-        shortest: period of the fastest pair, in seconds or whatever the times are in, above 0.
+        shortest: period of the fastest pair, in the unit of the times, above 0.
         longest: period of the slowest pair, in the same unit, above `shortest`.
 
     Returns:
@@ -78,29 +78,29 @@ def time_encoding(
 
     PE(t, 2i) = sin(ω_i t), PE(t, 2i + 1) = cos(ω_i t), with ω_i from `posenc.times.time_frequencies`.
 
-    A number has no unit. If times are in milliseconds, so are shortest and longest, and whatever is to share
-    the axis has to share the unit; `posenc.times.to_seconds` takes that of NumPy's dates and durations.
+    All times on one axis, shortest and longest must have the same unit. `posenc.times.to_seconds` converts
+    NumPy's dates and durations.
 
     Args:
         seconds: times, an array or list of integers or real numbers (float32, float64) of any shape, negative
-            ones included. No single integer: it would be a count elsewhere.
+            ones included. Not a single integer, which would be a count elsewhere.
         dim, shortest, longest: as in `posenc.times.time_frequencies`.
-        dtype: floating dtype of the result, computed in float64 and rounded once; the library's default one
-            if None.
+        dtype: floating dtype of the result, computed in float64 and rounded once. The library's default if
+            None.
 
     Returns:
         Array seconds.shape + (dim,), of the library and on the device of seconds.
 
     Raises:
         TypeError: dates, or times in float16 or bfloat16.
-        ValueError: NaN or infinity, or times so large that their dtype, float64 for integers, cannot hold them
-            to shortest/8, as float32 cannot hold the seconds since 1970.
+        ValueError: NaN or infinity, or times too large for their dtype (float64 for integers) to hold them to
+            shortest/8. float32 cannot hold seconds since 1970.
 
     >>> time_encoding([0.0, 0.25], 4, shortest=1.0, longest=10.0).round(4)
     array([[0.    , 1.    , 0.    , 1.    ],
            [1.    , 0.    , 0.1564, 0.9877]])
 
-    Source: the formula of Vaswani et al. (2017), section 3.5, whose periods, 2π to 20000π, are tokens.
+    Source: Vaswani et al. (2017), section 3.5, where periods run from 2π to 20000π tokens.
     """
     omega = time_frequencies(dim, shortest=shortest, longest=longest)
     xp, t = as_times("seconds", seconds, shortest)
@@ -109,19 +109,19 @@ def time_encoding(
 
 
 def to_seconds(times: Any, *, since: Any = None) -> np.ndarray:
-    """Dates or durations of NumPy, which know their unit, as seconds.
+    """Dates or durations of NumPy, in any of their units, as seconds.
 
     Args:
-        times: datetime64 or timedelta64, an array or a list, of any unit up to weeks.
-        since: the date that is second 0, for dates. 1970-01-01 if None. Subtracted before anything is rounded:
-            close to `since` nanoseconds stay.
+        times: datetime64 or timedelta64, an array or a list, in a unit from nanoseconds to weeks.
+        since: for dates, the date of second 0. 1970-01-01 if None. It is subtracted before rounding, so
+            nanoseconds near `since` are kept.
 
     Returns:
         float64 NumPy array of the shape of times.
 
     Raises:
         TypeError: plain numbers, which have no unit, or months and years, which have no fixed length.
-        ValueError: a date that is missing, NaT.
+        ValueError: a missing date (NaT).
 
     >>> to_seconds(np.array([1500, 250], dtype="timedelta64[ms]"))
     array([1.5 , 0.25])
@@ -150,22 +150,24 @@ def to_seconds(times: Any, *, since: Any = None) -> np.ndarray:
 
 
 def nearest_index(seconds: ArrayLike, marks: ArrayLike, *, within: float | None = None) -> Array:
-    """For each time the index of the nearest mark, such as the frame that is on screen while a word is spoken.
+    """The index of the nearest mark for each time, such as the video frame for each spoken word.
 
-    Of marks every 1/fps seconds the nearest is at most 1/(2 · fps) away.
+    argmin over i of |seconds − marks_i|. With marks every 1/fps seconds the nearest is at most 1/(2 · fps)
+    away.
 
     Args:
         seconds: times of any shape, in any order.
         marks: ascending times, shape (n,), n at least 1. Equal ones are allowed.
-        within: how far the nearest mark may be; the widest gap between marks if None, so that a time in
-            another unit or of another clip is an error and not the last frame.
+        within: the largest allowed distance to the nearest mark. If None, the widest gap between marks, so
+            that a time in another unit or from another clip raises an error.
 
     Returns:
-        Integer array of the shape of seconds. Of two marks at the same distance the earlier; of equal marks, any.
+        Integer array of the shape of seconds. Of two marks at the same distance the earlier. Of equal marks
+        any.
 
     Raises:
-        ValueError: marks that go back, a time without a mark within reach, or times that their dtype cannot hold
-            to an eighth of the widest gap, or of within if that is more.
+        ValueError: marks that do not ascend, a time without a mark within reach, or times that their dtype
+            cannot hold to an eighth of the larger of within and the widest gap.
 
     >>> nearest_index([0.49, 2.1], [0.0, 0.5, 1.0, 1.5, 2.0])
     array([1, 4])
@@ -216,18 +218,18 @@ _UNITS = {
 def periodic_frequencies(
     periods: float | Sequence[float] | OneArray, harmonics: int | Sequence[int] = 1
 ) -> np.ndarray:
-    """Angular frequencies of waves that fit whole numbers of times into their period.
+    """Angular frequencies of harmonics: waves that fit an integer number of times into a period.
 
     ω = 2π h / P for each period P and each harmonic h of it.
 
-    With those of one period `posenc.apply_rotary` gives scores that see distances round a circle.
+    With the frequencies of one period, `posenc.apply_rotary` gives scores that depend on distances on a circle.
 
     Args:
         periods: one period or several, shape (p,), each above 0, in the unit of the times.
-        harmonics: an integer H for 1, 2, ..., H, or the harmonics themselves, integers from 1 on.
+        harmonics: an integer H for 1, 2, ..., H, or a list of harmonics, integers of at least 1.
 
     Returns:
-        float64 NumPy array (p · H,): the harmonics of the first period, then those of the next.
+        float64 NumPy array (p · H,): the harmonics of the first period, then of the next.
 
     >>> (2 * np.pi / periodic_frequencies([24, 168], 2)).round(6)
     array([ 24.,  12., 168.,  84.])
@@ -243,21 +245,20 @@ def periodic_encoding(
     harmonics: int | Sequence[int] = 1,
     dtype: DType | None = None,
 ) -> Array:
-    """A code that is the same after each period: sines and cosines of integer harmonics.
+    """A periodic code: sines and cosines of integer harmonics.
 
     sin(2π h t / P), cos(2π h t / P) for each period P and each harmonic h of it.
 
-    t is reduced to one period before any angle is made, and exactly so. With one period t and t + P have the
-    same code bit for bit, as long as t + P is a number of its dtype, as whole seconds or bases are.
+    t is first reduced to one period, without rounding. With one period, t and t + P have the same code bit
+    for bit if the dtype of the times holds t + P exactly, as it does whole seconds.
 
     Args:
         times: as in `posenc.time_encoding`, in the unit of the periods.
         periods: one period or several, as in `posenc.times.periodic_frequencies`. For seconds 86400 is a day,
-            604800 a week and 31556952 a Gregorian year on average; all three come together again after 400
-            years.
-        harmonics: as in `posenc.times.periodic_frequencies`. More of them see finer differences.
-        dtype: floating dtype of the result, computed in float64 and rounded once; the library's default one
-            if None.
+            604800 a week and 31556952 the average Gregorian year. All three together repeat after 400 years.
+        harmonics: as in `posenc.times.periodic_frequencies`. Higher harmonics resolve finer differences.
+        dtype: floating dtype of the result, computed in float64 and rounded once. The library's default if
+            None.
 
     Returns:
         Array times.shape + (2 · p · H,), in the order of `posenc.times.periodic_frequencies`.
@@ -271,7 +272,7 @@ def periodic_encoding(
            [0., 1.],
            [1., 0.]])
 
-    Source: a Fourier series of the period.
+    Source: the Fourier series of a function with period P.
     """
     every, counts = _check_periods(periods), _check_harmonics(harmonics)
     xp, t = as_times("times", times, float(every.min() / counts.max()))
@@ -288,7 +289,7 @@ def periodic_encoding(
 def as_times(
     name: str, times: Any, shortest: float = 0.0, meaning: str = "the shortest period"
 ) -> tuple[Namespace, Array]:
-    """The library of times and the times in float64; fine enough for waves of period `shortest`, if above 0."""
+    """The library of times, and the times in float64. They must resolve waves of period `shortest`, if above 0."""
     # Tuples of types: torch.compile cannot trace a union of them.
     listed = isinstance(times, (list, tuple))
     if is_length(times) or not (listed or is_array(times)):
@@ -314,7 +315,7 @@ def as_times(
 
 
 def _since(times: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """What has passed since a date, as a duration. NumPy goes round where the finer unit cannot hold it."""
+    """The duration since a date. ValueError where NumPy overflows because the finer unit cannot hold it."""
     if start.dtype.kind != "M" or start.ndim:
         raise TypeError(f"since must be one date, got {start!r:.50}")
     if np.isnat(start):
@@ -329,7 +330,7 @@ def _since(times: np.ndarray, start: np.ndarray) -> np.ndarray:
 
 
 def _roughly(dates: np.ndarray) -> np.ndarray:
-    """Seconds since 1970 to about a day and 1e-9, in float64, which does not go round; months and years by NumPy."""
+    """Seconds since 1970 in float64, which does not overflow. Exact to about a day and 1e-9."""
     unit, count = np.datetime_data(dates.dtype)
     if unit in _UNITS:
         return dates.astype(np.int64) * (count / _UNITS[unit])
@@ -337,7 +338,7 @@ def _roughly(dates: np.ndarray) -> np.ndarray:
 
 
 def _dates(name: str, values: Any) -> np.ndarray:
-    """datetime64 or timedelta64; text is read as dates."""
+    """`values` as datetime64 or timedelta64. Text is read as dates."""
     given = np.asarray(values)
     if given.dtype.kind == "U":
         given = given.astype(np.datetime64)

@@ -1,8 +1,8 @@
-"""Relative position biases: the score of a query and a key gets a term that their offset decides.
+"""Relative positions: a term that depends on the offset of a key from a query is added to their score.
 
-The offset is k = u − t, position u of the key less position t of the query: a key to the left has k < 0.
+The offset is k = u − t, the key position u minus the query position t. A key to the left has k < 0.
 
-offsets   the offset of every key from every query, and matrices that depend on nothing else
+offsets   the offset of every key from every query, and matrices that depend on the offset alone
 tables    a trained number for each offset
 t5        a trained number for each bucket of offsets
 kernels   a function of the offset with few trained numbers: KERPLE, FIRE

@@ -1,4 +1,4 @@
-"""A function of the offset with a few trained numbers, KERPLE, or a small network, FIRE, that is added to the scores.
+"""Functions of the offset, added to the scores: KERPLE with two trained numbers, FIRE with a small network.
 
 Sources: Chi et al., KERPLE (2022), https://arxiv.org/abs/2205.09921; Li et al., FIRE (2024),
 https://arxiv.org/abs/2310.04418.
@@ -40,21 +40,21 @@ def kerple_bias(
     *,
     kind: KerpleKind = "log",
 ) -> Array:
-    """The bias of KERPLE: minus a kernel of the distance, with two trained numbers a head.
+    """The bias of KERPLE: a function of the distance with two trained numbers per head.
 
     B(t, u) = −r1 · ln(1 + r2 · |u − t|) for kind "log", −r1 · |u − t|^r2 for kind "power".
 
-    "power" with r2 = 1 is the bias of ALiBi with slope r1.
+    "power" with r2 = 1 is ALiBi with slope r1.
 
     Args:
-        r1: above 0: a number, or an array (heads,), floating.
-        r2: the same, above 0; for "power" at most 2. With an array r1 an array of its shape and dtype.
-        query_positions, key_positions: as in `relative_offsets`.
+        r1: above 0, a number or a floating array (heads,).
+        r2: above 0, for "power" at most 2. A number, or an array of the shape and dtype of r1.
+        query_positions, key_positions: as in `posenc.relative.relative_offsets`.
         kind: "log" or "power".
 
     Returns:
-        Array (heads, n_q, n_k), or (..., heads, n_q, n_k) for positions with leading axes; without the axis
-        of heads for numbers r1 and r2. Computed in float64, rounded once to the dtype of r1.
+        Array (heads, n_q, n_k), or (..., heads, n_q, n_k) for positions with leading axes. Without the axis
+        of heads if r1 and r2 are numbers. Computed in float64 and rounded once to the dtype of r1.
 
     >>> kerple_bias(2.0, 1.0, 1, 4).round(3)
     array([[-2.773, -2.197, -1.386,  0.   ]])
@@ -84,17 +84,17 @@ def fire_distance(
     c: float | Array = 0.1,
     threshold: float | Array = 512.0,
 ) -> Array:
-    """The distance that FIRE lets its network see: a logarithm, as a share of that of the query's position.
+    """The input of FIRE's network: the logarithm of the distance, divided by that of the query's position.
 
     x(t, u) = ln(1 + c · |u − t|) / ln(1 + c · max(t, threshold)).
 
-    Between 0 and 1 for keys at 0..t, however large t is. Up to t = threshold it depends on the offset alone;
-    further on it depends on t too.
+    The values lie between 0 and 1 for keys at 0..t. Up to t = threshold they depend on the offset alone,
+    beyond it also on t.
 
     Args:
-        query_positions, key_positions: as in `relative_offsets`; query positions not below 0.
-        c: above 0: how soon the logarithm bends. A number or an array without axes.
-        threshold: above 0, in positions. The same.
+        query_positions, key_positions: as in `posenc.relative.relative_offsets`; query positions at least 0.
+        c: above 0, a number or an array without axes. The logarithm bends at a distance of about 1/c.
+        threshold: above 0, in positions, a number or an array without axes.
 
     Returns:
         float64 array (..., n_q, n_k), of the library of c and threshold if they are arrays, else of the
@@ -103,7 +103,7 @@ def fire_distance(
     >>> fire_distance(1, 4, c=1.0, threshold=3.0).round(3)
     array([[1.   , 0.792, 0.5  , 0.   ]])
 
-    Source: Li et al. (2024), section 3.1, equation 5; their code adds 1e-6 to the denominator.
+    Source: Li et al. (2024), section 3.1, equation 5. Their code adds 1e-6 to the denominator.
     """
     given = [x for x in (c, threshold) if is_array(x)]
     if given:
@@ -127,19 +127,18 @@ def fire_bias(
     c: float | Array = 0.1,
     threshold: float | Array = 512.0,
 ) -> Array:
-    """The bias of FIRE: a small network that looks at `fire_distance`.
+    """The bias of FIRE: a small network of `posenc.relative.fire_distance`.
 
     B_h(t, u) = b_h + Σ_j W_hj · max(0, w_j · x(t, u) + v_j).
 
     Args:
         hidden_weight, hidden_bias: w and v, shape (width,), floating.
         head_weight: W, shape (heads, width). head_bias: b, shape (heads,).
-        query_positions, key_positions, c, threshold: as in `fire_distance`.
+        query_positions, key_positions, c, threshold: as in `posenc.relative.fire_distance`.
 
     Returns:
         Array (heads, n_q, n_k), or (..., heads, n_q, n_k) for positions with leading axes, of the dtype of
-        hidden_weight, computed in float32 at least. On the way there are n_q · n_k · width numbers, as the
-        network looks at every pair.
+        hidden_weight, computed in float32 at least. Needs memory for n_q · n_k · width numbers.
 
     >>> one = np.ones(1)
     >>> fire_bias(one, 0 * one, -one[None], one, 1, 4, c=1.0, threshold=3.0).round(3)
@@ -220,7 +219,7 @@ def two_layers(x: Array, weights: Mapping[str, Array], xp: Namespace) -> Array:
 
 
 def check_between(name: str, array: Array, most: float, xp: Namespace) -> None:
-    """ValueError unless all are above 0 and at most `most`, where values may be looked at."""
+    """ValueError unless all are above 0 and at most `most`, where values can be read."""
     check_finite(name, array, xp)
     bound = f"above 0 and at most {most:g}" if math.isfinite(most) else "above 0"
     check_values(name, array, lambda x: (x > 0) & (x <= most), bound, xp)

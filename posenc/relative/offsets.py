@@ -1,6 +1,6 @@
-"""Offsets of keys from queries, and matrices of which every entry depends on the offset alone.
+"""Offsets of keys from queries, and matrices whose entries depend on the offset alone.
 
-The offset is k = u − t, position u of the key less position t of the query: a key to the left has k < 0.
+The offset is k = u − t, the key position u minus the query position t. A key to the left has k < 0.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ __all__ = ["relative_offsets", "toeplitz_bias"]
 def relative_offsets(query_positions: int | ArrayLike, key_positions: int | ArrayLike | None = None) -> Array:
     """The offset of every key from every query.
 
-    k = u − t, for query position t (row) and key position u (column).
+    k = u − t for the query position t (row) and the key position u (column).
 
     Args:
-        query_positions: an integer n_q: the last n_q of the key positions, as in decoding, where one new
-            query meets all keys so far. Or an array (..., n_q) of integer or real positions.
-        key_positions: an integer n_k, meaning 0, 1, ..., n_k − 1, or an array (..., n_k) with the leading
-            axes of query_positions. If None, the query positions.
+        query_positions: an integer n_q for the last n_q of the key positions: in decoding, 1 for the new query.
+            Or an array (..., n_q) of integer or real positions.
+        key_positions: an integer n_k for 0, 1, ..., n_k − 1, or an array (..., n_k) with the leading axes of
+            query_positions. If None, the query positions.
 
     Returns:
         Array (..., n_q, n_k): integers, or float64 if any position is real. NumPy for integers, else of the
         library and on the device of query_positions.
 
     Raises:
-        ValueError: n_q above n_k; arrays of positions may be anything.
+        ValueError: integers with n_q above n_k. Pass arrays of positions instead.
 
     >>> relative_offsets(3)
     array([[ 0,  1,  2],
@@ -49,19 +49,19 @@ def relative_offsets(query_positions: int | ArrayLike, key_positions: int | Arra
 
 
 def toeplitz_bias(values: OneArray, n_query: int) -> Array:
-    """The matrix whose entry depends on the offset alone: one value for each of its n_q + n_k − 1 diagonals.
+    """A matrix with one value on each of its n_q + n_k − 1 diagonals.
 
     B(t, u) = values(u − t).
 
     Args:
-        values: shape (..., n_q + n_k − 1): the values of the offsets −(n_k − 1), ..., n_q − 1, in this order.
-        n_query: number of query positions n_q, which are the last of the n_k key positions.
+        values: shape (..., n_q + n_k − 1), the values of the offsets −(n_k − 1), ..., n_q − 1 in this order.
+        n_query: n_q. The queries are at the last n_q of the n_k key positions.
 
     Returns:
-        Array (..., n_q, n_k) of the library and dtype of values. No matrix of indices is made on the way.
+        Array (..., n_q, n_k) of the library and dtype of values.
 
     Raises:
-        ValueError: fewer than 2 · n_q − 1 values, for n_q must not be above n_k.
+        ValueError: fewer than 2 · n_q − 1 values, which means n_q above n_k.
 
     >>> toeplitz_bias(np.array([-2, -1, 0, 1, 2]), 3)
     array([[ 0,  1,  2],
@@ -84,7 +84,7 @@ def toeplitz_bias(values: OneArray, n_query: int) -> Array:
 def lengths(
     query_positions: int | ArrayLike, key_positions: int | ArrayLike | None
 ) -> tuple[int, int] | None:
-    """n_q and n_k when both are integers, None when there are arrays of positions."""
+    """n_q and n_k if both are integers, None for arrays of positions."""
     if not is_length(query_positions):
         return None
     n_query = integer("query_positions", query_positions, minimum=0)
@@ -107,7 +107,7 @@ def lengths(
 def two_positions(
     query_positions: Array, key_positions: int | ArrayLike | None
 ) -> tuple[Namespace, Array, Array]:
-    """Both as arrays of one library and of one leading shape: int64, or float64 if any position is real."""
+    """Both as arrays of one library with equal leading axes: int64, or float64 if any position is real."""
     xp, t = _as_numbers("query_positions", query_positions)
     if key_positions is None:
         u = t
@@ -161,10 +161,10 @@ def spread(
     like: Array,
     xp: Namespace,
 ) -> Array:
-    """(..., heads, n_q, n_k) from `values`, which turns offsets (...) into numbers (..., heads).
+    """(..., heads, n_q, n_k) from `values`, which maps offsets (...) to numbers (..., heads).
 
-    For lengths that is one number for each of n_q + n_k − 1 offsets; for arrays of positions one for each
-    pair. The offsets are made on the device of `like`.
+    For lengths it is called with n_q + n_k − 1 offsets, for arrays of positions with one for each pair. The
+    offsets are made on the device of `like`.
     """
     both = lengths(query_positions, key_positions)
     if both is not None:
@@ -190,7 +190,7 @@ def heads_first(values: Array, xp: Namespace) -> Array:
 
 
 def check_whole(offsets: Array, xp: Namespace) -> None:
-    """TypeError for real offsets where a table is to be read."""
+    """TypeError for real offsets, which cannot index a table."""
     if not xp.isdtype(offsets.dtype, "integral"):
         raise TypeError(
             "query_positions and key_positions must be integers: a table has nothing between its rows; got "
@@ -199,7 +199,7 @@ def check_whole(offsets: Array, xp: Namespace) -> None:
 
 
 def _as_numbers(name: str, positions: Array) -> tuple[Namespace, Array]:
-    """int64 for integers of any kind, so that offsets can be negative; else float64."""
+    """int64 for integers of any type, so that offsets can be negative, else float64."""
     positions = np.asarray(positions) if isinstance(positions, (list, tuple)) else positions
     xp, real = as_positions(positions, name)
     integral = xp.isdtype(positions.dtype, "integral")

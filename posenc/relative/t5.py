@@ -1,4 +1,4 @@
-"""T5: a trained number for each bucket of offsets, near ones alone and far ones together.
+"""T5: a trained number for each bucket of offsets. Near offsets have their own buckets, far offsets share them.
 
 Source: Raffel et al., T5 (2020), section 2.1. https://arxiv.org/abs/1910.10683
 """
@@ -21,22 +21,22 @@ __all__ = ["t5_bias", "t5_bucket"]
 def t5_bucket(
     offsets: int | ArrayLike, *, num_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True
 ) -> Array:
-    """The bucket of T5 that an offset falls into: near ones have one each, far ones share.
+    """The bucket of T5 for an offset. Near offsets have a bucket each, far offsets share buckets.
 
-    With m = N/2 exact buckets out of N: d if d < m, else min(N − 1, m + ⌊ln(d/m) / ln(max_distance/m) ·
-    (N − m)⌋), for the distance d.
+    With m = N/2 exact buckets out of N, the bucket of distance d is d if d < m, else
+    min(N − 1, m + ⌊ln(d/m) / ln(max_distance/m) · (N − m)⌋).
 
-    Bidirectional: N = num_buckets/2, d = |k|, and keys to the right (k > 0) get N more. Causal:
-    N = num_buckets, d = −k, and all keys to the right are in bucket 0.
+    Bidirectional: N = num_buckets/2, d = |k|, and N is added for keys to the right (k > 0). Causal: N =
+    num_buckets, d = −k, and all keys to the right are in bucket 0.
 
-    Computed in integers: the bounds are those of the real logarithm, and no rounding can move them.
+    The bounds are computed in integers, so they are exact.
 
     Args:
-        offsets: k = u − t, key less query: an array of integers of any shape, or an integer n, meaning
+        offsets: k = u − t, key minus query, an array of integers of any shape, or an integer n for
             0, 1, ..., n − 1.
-        num_buckets: how many buckets; even and at least 4 if bidirectional, else at least 2.
-        max_distance: the distance from which on all share the last bucket; above the number of exact buckets.
-        bidirectional: whether keys on both sides are told apart, as in an encoder.
+        num_buckets: number of buckets, even and at least 4 if bidirectional, else at least 2.
+        max_distance: all distances from here on share the last bucket. Above the number of exact buckets.
+        bidirectional: True gives keys to the right their own buckets, as in an encoder.
 
     Returns:
         int64 array of the shape of offsets, in 0..num_buckets−1.
@@ -46,7 +46,7 @@ def t5_bucket(
     >>> t5_bucket(np.array([-200, -20, -3, 0, 3, 20, 200]), bidirectional=False)
     array([31, 17,  3,  0,  0,  0,  0])
 
-    Source: Raffel et al. (2020), section 2.1, which describes it in words; the formula is that of their code.
+    Source: Raffel et al. (2020), section 2.1, in words. The formula is that of their code.
     """
     if is_length(offsets):
         offsets = np.arange(integer("offsets", offsets, minimum=0))
@@ -65,19 +65,22 @@ def t5_bias(
 ) -> Array:
     """The position bias of T5: a number for each bucket and head.
 
-    B(t, u) = table[bucket(u − t)], with `t5_bucket`.
+    B(t, u) = table[bucket(u − t)], with the bucket of `posenc.t5_bucket`.
 
-    T5 adds it to scores that are not divided by sqrt(d): pass scale=1.0 to `attention` with its checkpoints.
+    T5 does not divide scores by sqrt(d). With its checkpoints pass scale=1.0 to `posenc.dot_product_attention`.
 
     Args:
-        table: shape (num_buckets, heads), or (num_buckets,) for one head, floating: the weight that
-            transformers calls relative_attention_bias.weight. Heads in the rows are an error, but where there
-            are as many as buckets: then nothing tells.
-        query_positions, key_positions: as in `relative_offsets`, but integers.
-        max_distance, num_buckets, bidirectional: as in `t5_bucket`.
+        table: shape (num_buckets, heads), or (num_buckets,) for one head, floating. In transformers it is
+            relative_attention_bias.weight.
+        query_positions, key_positions: as in `posenc.relative.relative_offsets`, but integers.
+        max_distance, num_buckets, bidirectional: as in `posenc.t5_bucket`.
+
+    Raises:
+        ValueError: a table without num_buckets rows. A transposed table is noticed only if the two
+            numbers differ.
 
     Returns:
-        Array (heads, n_q, n_k), as in `relative_bias`.
+        Array (heads, n_q, n_k), as in `posenc.relative_bias`.
 
     >>> table = np.arange(8.0)
     >>> t5_bias(table, 4, num_buckets=8, max_distance=4)

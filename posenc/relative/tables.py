@@ -1,7 +1,7 @@
 """A trained number for each offset, added to the scores.
 
-Source: Shaw, Uszkoreit, Vaswani: Self-Attention with Relative Position Representations (2018), section 3.2, with
-vectors. https://arxiv.org/abs/1803.02155
+Source: Shaw, Uszkoreit, Vaswani: Self-Attention with Relative Position Representations (2018), section 3.2.
+https://arxiv.org/abs/1803.02155
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ __all__ = ["relative_bias"]
 def relative_bias(
     table: OneArray, query_positions: int | ArrayLike, key_positions: int | ArrayLike | None = None
 ) -> Array:
-    """A bias read from a table with one row for each offset from −K to K; offsets beyond count as ±K.
+    """A bias from a table with one row for each offset from −K to K. Offsets beyond count as ±K.
 
     B(t, u) = table[clip(u − t, −K, K) + K].
 
     Args:
         table: shape (2K + 1, heads), or (2K + 1,) for one head, floating. Row K is that of offset 0.
-        query_positions, key_positions: as in `relative_offsets`, but integers.
+        query_positions, key_positions: as in `posenc.relative.relative_offsets`, but integers.
 
     Returns:
-        Array (heads, n_q, n_k), or (..., heads, n_q, n_k) for positions with leading axes; without the axis
-        of heads if table has none. Of the library, dtype and device of table.
+        Array (heads, n_q, n_k), or (..., heads, n_q, n_k) for positions with leading axes. Without the axis of
+        heads if table has none. Of the library, dtype and device of table.
 
     Raises:
-        TypeError: real positions: a table has nothing between its rows.
+        TypeError: real positions. The table has no values between its rows.
 
     >>> import numpy as np
     >>> relative_bias(np.array([-1.0, -0.5, 0.0, 0.5, 1.0]), 4)
@@ -40,7 +40,7 @@ def relative_bias(
            [-1. , -0.5,  0. ,  0.5],
            [-1. , -1. , -0.5,  0. ]])
 
-    Source: the clipping is that of Shaw et al. (2018), section 3.2, here for a number instead of a vector.
+    Source: Shaw et al. (2018), section 3.2, with a number instead of a vector.
     """
     rows, xp = check_table(table)
     reach = check_reach(rows)
@@ -54,7 +54,7 @@ def from_table(
     key_positions: int | ArrayLike | None,
     xp: Namespace,
 ) -> Array:
-    """Rows of `table`, (rows, heads) or (rows,), by the row that `row_of` finds for an offset."""
+    """The bias from `table`, (rows, heads) or (rows,). `row_of` maps offsets to rows."""
     columns = table if table.ndim == 2 else table[:, None]
 
     def values(k: Array) -> Array:
@@ -67,7 +67,7 @@ def from_table(
 
 
 def check_table(table: Array) -> tuple[int, Namespace]:
-    """Its number of rows, and its library; an error unless it is floating, (rows, heads) or (rows,)."""
+    """The number of rows and the library. An error unless it is floating, (rows, heads) or (rows,)."""
     xp = floating(table=table)
     if table.ndim not in (1, 2):
         raise ValueError(f"table must have shape (rows, heads) or (rows,), got {tuple(table.shape)}")

@@ -23,18 +23,18 @@ def shaw_scores(
     query_positions: int | ArrayLike | None = None,
     key_positions: int | ArrayLike | None = None,
 ) -> ArrayT:
-    """What Shaw's key table adds to the scores. Not yet scaled.
+    """The term that Shaw's key table adds to the scores, before they are scaled.
 
     S(t, u) = q_t · a_j, with j = clip(u − t, −K, K) + K.
 
     Args:
         query: shape (..., n_q, d), floating.
         table: shape (2K + 1, d), of the dtype of query. Row K is that of offset 0.
-        query_positions, key_positions: as in `relative_offsets`, but integers, and arrays only of one axis.
-            If None, as many as there are queries, and as the queries.
+        query_positions, key_positions: as in `posenc.relative.relative_offsets`, but integers, and arrays
+            have one axis. If None, query_positions is n_q, and key_positions equals query_positions.
 
     Returns:
-        Array (..., n_q, n_k). Besides it the memory is n_q · (2K + 1) numbers, not n_q · n_k · d.
+        Array (..., n_q, n_k). The computation needs n_q · (2K + 1) further numbers, not n_q · n_k · d.
 
     >>> import numpy as np
     >>> shaw_scores(np.eye(3), np.array([[1.0, 1, 1], [0, 0, 0], [5, 6, 7]]))
@@ -60,14 +60,14 @@ def shaw_values(
     query_positions: int | ArrayLike | None = None,
     key_positions: int | ArrayLike | None = None,
 ) -> ArrayT:
-    """What Shaw's value table adds to the output of attention.
+    """The term that Shaw's value table adds to the output of attention.
 
     z_t = Σ_u A(t, u) · a_j, with j = clip(u − t, −K, K) + K.
 
     Args:
         weights: attention weights, shape (..., n_q, n_k), floating.
         table: shape (2K + 1, d), of the dtype of weights.
-        query_positions, key_positions: as in `shaw_scores`; if None, the shape of weights gives them.
+        query_positions, key_positions: as in `posenc.relative.shaw_scores`. If both are None, n_q and n_k.
 
     Returns:
         Array (..., n_q, d).
@@ -109,20 +109,21 @@ def shaw_attention(
     query_positions: int | ArrayLike | None = None,
     key_positions: int | ArrayLike | None = None,
 ) -> tuple[ArrayT, ArrayT]:
-    """Attention with a vector for each clipped offset, added to the keys and, if wanted, to the values.
+    """Attention with a vector for each clipped offset, added to the keys and optionally to the values.
 
     A = softmax(q_t · (k_u + a^K_j) · scale), output z_t = Σ_u A(t, u) · (v_u + a^V_j),
     j = clip(u − t, −K, K) + K.
 
     Args:
         query, key, value, mask, scale: as in `posenc.dot_product_attention`.
-        key_table: shape (2K + 1, d), of the dtype of query; shared by all heads, as in the paper.
-        value_table: shape (2K + 1, d_v), or None to leave the values alone.
-        query_positions, key_positions: as in `shaw_scores`; if None, the queries are the last of the keys.
+        key_table: shape (2K + 1, d), of the dtype of query, shared by all heads as in the paper.
+        value_table: shape (2K + 1, d_v), or None to leave the values unchanged.
+        query_positions, key_positions: as in `posenc.relative.shaw_scores`. If None, the queries are the last
+            of the keys.
 
     Returns:
-        output (..., n_q, d_v) and weights (..., n_q, n_k). float16 and bfloat16 are computed in float32 and
-        rounded once.
+        output (..., n_q, d_v) and weights (..., n_q, n_k), in the dtype of query. float16 and bfloat16 are
+        computed in float32 and rounded once.
 
     >>> import numpy as np
     >>> x = np.eye(3)

@@ -1,13 +1,19 @@
-"""Rotary position embedding (RoPE): queries and keys turn with their position, so that scores see offsets.
+"""Rotary position embedding (RoPE): rotate queries and keys by position, so that scores depend on offsets.
 
-A vector of width dim is read as dim/2 points of a plane. Position t turns point i counter-clockwise by the
-angle ω_i t. Dot products of two turned vectors depend on the difference of their positions.
+A vector of width dim is read as dim/2 points of a plane. Position t rotates point i counter-clockwise by the
+angle ω_i t. The dot product of two rotated vectors depends on the difference of their positions, not on the
+positions.
 
-rotation   queries and keys turned, and the rotation as a matrix
-layouts    which two numbers make a point, and weights moved from one layout to the other
-scaling    frequencies for texts longer than those in training: linear, NTK, YaRN, Llama 3, LongRoPE
+The layout says which two numbers of the vector form a point. "interleaved" pairs neighbours (0, 1), (2, 3),
+...; "half" pairs (0, dim/2), (1, dim/2 + 1), ... Both are in use. They are the same operation on reordered
+columns. A model that was trained with one layout gives wrong results with the other until its columns are
+reordered.
+
+rotation   rotates queries and keys; the rotation as a matrix
+layouts    converts activations and weights from one layout to the other
+scaling    frequencies for texts longer than in training: linear, NTK, YaRN, Llama 3, LongRoPE
 axes       several axes: images, video, and text between them
-heads      a frequency of its own for each head, the period of a series
+heads      frequencies for each head; the period of a series
 xpos       a rotation with a decay
 
 Source: Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding (2021), section 3.

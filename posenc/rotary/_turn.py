@@ -1,4 +1,4 @@
-"""What every rotary function and layer shares: codes of angles, vectors turned by them, and checks."""
+"""The rotation that all rotary functions and layers share: codes of angles, pairs, complex products, checks."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Layout = Literal["interleaved", "half"]
 def codes(angles: Array, dtype: DType, layout: Layout, scale: float | Array, xp: Namespace) -> Array:
     """scale · (cos, sin) of float64 angles (..., m), placed like pairs: (..., 2m) in `dtype`.
 
-    This is the vector (1, 0), (1, 0), ... turned by the angles, so a row of it looks like a row of x.
+    This is the vector (1, 0), (1, 0), ... rotated by the angles, in the layout of x.
     """
     cos, sin = xp.cos(angles) * scale, xp.sin(angles) * scale
     return join(xp.astype(cos, dtype), xp.astype(sin, dtype), layout, xp)
 
 
 def turn(x: Array, code: Array, layout: Layout, xp: Namespace) -> Array:
-    """Each pair of x times its pair of the code, as complex numbers; columns beyond the code stay."""
+    """Each pair of x times its pair of the code, as complex numbers. Columns beyond the code stay unchanged."""
     if xp is not np and hasattr(xp, "view_as_complex") and not xp.compiler.is_compiling():
         return turn_complex(x, to_complex(code, layout, xp), layout, xp)
     return turn_real(x, code, layout, xp)
 
 
 def turn_real(x: Array, code: Array, layout: Layout, xp: Namespace) -> Array:
-    """`turn` in any array library: four products, which torch's compiler fuses."""
+    """`turn` in any array library, by four products. torch.compile fuses them."""
     n = code.shape[-1]
     wide = xp.astype(x[..., :n], code.dtype, copy=False)
     (a, b), (cos, sin) = split(wide, layout), split(code, layout)
@@ -40,7 +40,7 @@ def turn_real(x: Array, code: Array, layout: Layout, xp: Namespace) -> Array:
 
 
 def turn_complex(x: Array, code: Array, layout: Layout, xp: Namespace) -> Array:
-    """`turn` in torch: one product of complex numbers, which its compiler cannot do. The code is complex."""
+    """`turn` in torch, by one complex product, which torch.compile cannot do. The code is complex."""
     n = 2 * code.shape[-1]
     if n < x.shape[-1]:
         return _with_rest(turn_complex(x[..., :n], code, layout, xp), x, xp)
@@ -68,7 +68,7 @@ def join(first: Array, second: Array, layout: Layout, xp: Namespace) -> Array:
 
 
 def to_complex(x: Array, layout: Layout, xp: Namespace) -> Array:
-    """Pairs as complex numbers, (..., m): for interleaved ones a view wherever torch can make one."""
+    """The pairs as complex numbers of torch, (..., m). For interleaved pairs a view if possible."""
     if layout == "half":
         return xp.complex(*split(x, layout))
     try:
@@ -89,6 +89,7 @@ def from_complex(z: Array, layout: Layout, xp: Namespace) -> Array:
 
 
 def check_vectors(name: str, x: Array) -> Namespace:
+    """The library of x. An error unless x is floating and has an axis."""
     xp = floating(**{name: x})
     if x.ndim == 0:
         raise ValueError(f"{name} must have shape (..., seq, dim) or (dim,), got a single number")
@@ -96,9 +97,9 @@ def check_vectors(name: str, x: Array) -> Namespace:
 
 
 def check_frequencies(frequencies: Any, base: float, rotary_dim: int, *, whole: bool = True) -> Array:
-    """Frequencies in float64: those given, (m,) or (heads, m), or else the standard ones.
+    """Frequencies in float64: those given, (m,) or (heads, m), or the standard ones if None.
 
-    `whole` says whether they are for whole positions, where a frequency of 2π or more is another one.
+    `whole` says whether positions are whole numbers. Then frequencies of 2π or more are refused.
     """
     if frequencies is None:
         return sinusoidal_frequencies(rotary_dim, base)
@@ -116,7 +117,7 @@ def check_frequencies(frequencies: Any, base: float, rotary_dim: int, *, whole: 
 
 
 def check_below_turn(freqs: Array, xp: Namespace) -> None:
-    """ValueError if all frequencies make whole turns between whole positions: wavelengths, most likely."""
+    """ValueError if all frequencies are 2π or more, or 0: most likely they are wavelengths."""
     turning = xp.where(freqs == 0, math.inf * xp.ones_like(freqs), xp.abs(freqs))
     check_values(
         "frequencies",
@@ -128,7 +129,7 @@ def check_below_turn(freqs: Array, xp: Namespace) -> None:
 
 
 def are_whole(positions: Any) -> bool:
-    """Whether positions are integers, by their kind."""
+    """Whether positions have an integer type."""
     if is_length(positions):
         return True
     if isinstance(positions, list | tuple):
@@ -146,7 +147,7 @@ def check_layout(layout: Any) -> Layout:
 
 
 def check_rotary_dim(rotary_dim: Any, dim: int) -> int:
-    """How many numbers of a vector of width dim are turned."""
+    """How many numbers of a vector of width dim are rotated."""
     if rotary_dim is None:
         return check_even_dim(dim, "the width of x")
     turned = check_even_dim(rotary_dim, "rotary_dim")

@@ -1,7 +1,8 @@
-"""Rotary position embedding in more than one dimension: images, video, text between them.
+"""Rotary position embedding with several axes: images, video, and text between them.
 
-A position is now a point with several coordinates, such as (time, row, column). Each pair of a vector turns
-by ω · (its coordinate), and which coordinate that is stands in a table of frequencies, one row a coordinate.
+A position is a point with several coordinates, such as (time, row, column). The frequencies are a table with
+one row per coordinate. Each pair of a vector is rotated by the sum of ω · coordinate over the rows of its
+column.
 
 Sources: Su et al., Transformer Upgrade Path 4 (2021), for two dimensions, https://kexue.fm/archives/8397;
 Wang et al., Qwen2-VL (2024), section 2.1, for M-RoPE, https://arxiv.org/abs/2409.12191
@@ -45,17 +46,17 @@ def apply_rotary_axes(
     rotary_dim: int | None = None,
     scale: float = 1.0,
 ) -> ArrayT:
-    """Queries or keys, turned by positions of several coordinates.
+    """Queries or keys, rotated by positions with several coordinates.
 
-    Pair i turns counter-clockwise by Σ_a ω_(a,i) t_a for the position t = (t_0, t_1, ...). Scores depend on
-    the differences of the coordinates, axis by axis. With one axis this is `posenc.apply_rotary`.
+    Pair i is rotated counter-clockwise by Σ_a ω_(a,i) t_a for the position t = (t_0, t_1, ...). Scores depend
+    on the differences of the coordinates on each axis. With one axis this is `posenc.apply_rotary`.
 
     Args:
         x: floating, shape (..., seq, dim).
-        coordinates: integer or real (float32, float64), shape (seq, axes), or one axis for each of x, of full
-            length or 1 but the last, (batch, 1, seq, axes) say.
-        frequencies: ω in radians per step, shape (axes, rotary_dim/2): `axial_frequencies`,
-            `mrope_frequencies`, or any other. A pair that follows one axis has 0 in the other rows.
+        coordinates: integer or real (float32, float64), shape (seq, axes). Or with as many axes as x, such as
+            (batch, 1, seq, axes): each but the last has the length of that of x, or 1.
+        frequencies: ω in radians per step, shape (axes, rotary_dim/2), such as `axial_frequencies` or
+            `mrope_frequencies` give. A pair that follows one axis has 0 in the other rows.
         layout, rotary_dim, scale: as in `posenc.apply_rotary`.
 
     Returns:
@@ -92,15 +93,15 @@ def apply_rotary_axes(
 
 
 def axial_frequencies(dim: int, axes: int | Sequence[int], *, base: float = 10000.0) -> np.ndarray:
-    """Frequencies that give each axis a share of the pairs of its own.
+    """Frequencies that give each axis its own share of the pairs.
 
-    Row a holds posenc.sinusoidal_frequencies(width of axis a, base) for the pairs of axis a and 0 elsewhere: a
-    block diagonal.
+    Row a holds posenc.sinusoidal_frequencies(width of axis a, base) for the pairs of axis a, and 0 elsewhere.
+    The table is block diagonal.
 
     Args:
-        dim: width that is turned, a multiple of 2 · axes.
-        axes: number of coordinates, at least 1, with shares alike: 2 for an image. Or the width of each axis, even
-            numbers that sum to dim: (16, 56, 56) in FLUX.1, where dim is 128.
+        dim: rotated width, a multiple of 2 · axes.
+        axes: number of coordinates, at least 1, such as 2 for an image: all get the same width. Or the width
+            of each axis, even numbers that sum to dim, such as (16, 56, 56) in FLUX.1, where dim is 128.
         base: as in `posenc.sinusoidal_frequencies`.
 
     Returns:
@@ -113,7 +114,7 @@ def axial_frequencies(dim: int, axes: int | Sequence[int], *, base: float = 1000
     array([[1.    , 0.    , 0.    , 0.    ],
            [0.    , 1.    , 0.0464, 0.0022]])
 
-    Source: the common form for images; Heo et al., Rotary Position Embedding for Vision Transformer (2024),
+    Source: common for images; Heo et al., Rotary Position Embedding for Vision Transformer (2024),
     section 3.2. https://arxiv.org/abs/2403.13298
     """
     dim = check_even_dim(dim)
@@ -132,15 +133,17 @@ def axial_frequencies(dim: int, axes: int | Sequence[int], *, base: float = 1000
 
 
 def mixed_frequencies(dim: int, angle: float | Array, *, base: float = 10000.0) -> np.ndarray:
-    """Frequencies for two axes whose pairs look along any direction, where axial ones look along an axis.
+    """Frequencies for two axes whose pairs follow any direction. The pairs of axial frequencies follow one axis.
 
-    axial_frequencies(dim, 2), each frequency i of the rows and its twin of the columns turned together: they become
-    ω_i (cos θ_i, sin θ_i) and ω_i (−sin θ_i, cos θ_i). θ = 0 is axial. RoPE-Mixed starts from them, with an angle of
-    its own for each head, and trains them: `posenc.apply_rotary_axes` passes gradients to frequencies.
+    Starts from axial_frequencies(dim, 2). Frequency i of the rows and frequency i of the columns become
+    ω_i (cos θ_i, sin θ_i) and ω_i (−sin θ_i, cos θ_i). With θ = 0 they stay axial.
+
+    RoPE-Mixed initialises each head with its own angle and then trains the frequencies.
+    `posenc.apply_rotary_axes` passes gradients to frequencies.
 
     Args:
-        dim: width that is turned, a multiple of 4.
-        angle: θ in radians, a number or one for each of the dim/4 frequencies.
+        dim: rotated width, a multiple of 4.
+        angle: θ in radians, one number or an array (dim/4,).
         base: as in `posenc.sinusoidal_frequencies`; 10 in RoPE-Mixed.
 
     Returns:
@@ -172,19 +175,20 @@ def mixed_frequencies(dim: int, angle: float | Array, *, base: float = 10000.0) 
 def mrope_frequencies(
     dim: int, sections: Sequence[int], *, base: float = 10000.0, interleaved: bool = False
 ) -> np.ndarray:
-    """Frequencies of multi-axis RoPE (M-RoPE): the pairs of usual RoPE, dealt out to the axes.
+    """Frequencies of multi-axis RoPE (M-RoPE): the pairs of usual RoPE, distributed over the axes.
 
-    Row a holds ω_i = base^(−2i/dim) for the pairs i of axis a and 0 elsewhere. The columns sum to
-    posenc.sinusoidal_frequencies(dim, base), so a token whose coordinates are all t is turned as by usual RoPE at t.
+    Row a holds ω_i = base^(−2i/dim) for the pairs i of axis a, and 0 elsewhere. The columns sum to
+    posenc.sinusoidal_frequencies(dim, base), so a token whose coordinates are all t is rotated as by usual
+    RoPE at t.
 
     Args:
-        dim: width that is turned, even.
-        sections: how many pairs each axis gets, in order; they sum to dim/2. (16, 24, 24) for time, height
-            and width in Qwen2-VL, (24, 20, 20) interleaved in Qwen3-VL, where dim is 128.
+        dim: rotated width, even.
+        sections: the number of pairs of each axis, in order, with sum dim/2. For time, height and width with
+            dim 128: (16, 24, 24) in Qwen2-VL, (24, 20, 20) interleaved in Qwen3-VL.
         base: as in `posenc.sinusoidal_frequencies`.
-        interleaved: False gives each axis its pairs in a row, so that the first axis gets the fast ones and the
-            last the slow ones. True deals them out in turn, the first axis also what is left when the others have
-            theirs.
+        interleaved: False gives each axis consecutive pairs: the first axis gets the fast ones, the last the
+            slow ones. True gives pairs to the axes in turn. Pairs that remain when the other axes have theirs
+            go to the first.
 
     Returns:
         float64 NumPy array of shape (axes, dim/2).
@@ -198,8 +202,8 @@ def mrope_frequencies(
            [0.   , 0.1  , 0.   , 0.   ],
            [0.   , 0.   , 0.01 , 0.   ]])
 
-    Source: Wang et al., Qwen2-VL (2024), section 2.1, https://arxiv.org/abs/2409.12191; interleaved: Bai et al.,
-    Qwen3-VL Technical Report (2025), https://arxiv.org/abs/2511.21631
+    Source: Wang et al., Qwen2-VL (2024), section 2.1, https://arxiv.org/abs/2409.12191; interleaved: Bai et
+    al., Qwen3-VL Technical Report (2025), https://arxiv.org/abs/2511.21631
     """
     omega = sinusoidal_frequencies(dim, base)
     if not isinstance(sections, Sequence | np.ndarray) or isinstance(sections, str):
@@ -223,20 +227,20 @@ def mrope_frequencies(
 def mrope_coordinates(parts: Sequence[int | Sequence[int]]) -> np.ndarray:
     """Coordinates (time, row, column) of a sequence that mixes text with images and video, as in M-RoPE.
 
-    A part starts one after the largest coordinate so far. Its text tokens count on, all three coordinates
-    alike; a grid of (frames, rows, columns) counts along its axes, column fastest.
+    Each part starts one after the largest coordinate so far. In text all three coordinates are equal and
+    increase by 1 per token. A grid (frames, rows, columns) counts along its axes, the column fastest. An
+    image therefore advances the position by the number of patches on its longer side, not by its number of
+    tokens.
 
-    So an image takes as many positions as its longer side has patches, however many tokens it has.
-
-    This is the rule of the paper. transformers 5.23 goes on after max(rows, columns), whatever the number of frames:
-    what follows a video with more frames than rows and columns starts earlier there. For such a video, and a
-    checkpoint that was trained with transformers, take the positions of `get_rope_index` instead.
+    This is the rule of the paper. transformers 5.23 continues after max(rows, columns) and ignores the number
+    of frames, so the text after a video with more frames than rows and columns starts earlier there. For such
+    a video and a checkpoint that was trained with transformers, use the positions of its `get_rope_index`.
 
     Args:
-        parts: in order, a number of text tokens, or (frames, rows, columns) of a grid; an image has 1 frame.
+        parts: in order, a number of text tokens, or (frames, rows, columns) of a grid. An image has 1 frame.
 
     Returns:
-        Integer NumPy array of shape (tokens, 3), for `apply_rotary_axes`.
+        Integer NumPy array (tokens, 3), for `posenc.apply_rotary_axes`.
 
     >>> mrope_coordinates([2, (1, 2, 2), 1]).tolist()
     [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4, 4, 4]]

@@ -1,4 +1,4 @@
-"""A frequency of its own for each head, and the period of a series that a head can be tuned to."""
+"""Frequencies for each head, and the period of a time series to tune a head to."""
 
 from __future__ import annotations
 
@@ -13,14 +13,15 @@ __all__ = ["find_period", "head_frequencies"]
 
 
 def head_frequencies(wavelengths: ArrayLike) -> np.ndarray:
-    """Frequencies that give each head wavelengths of its own, to be passed to `apply_rotary`.
+    """Frequencies of RoPE from wavelengths that differ between heads.
 
-    ω = 2π/λ. A single pair with q = k scores cos ωk at offset k: above one half as far as λ/6.
+    ω = 2π/λ. A single pair with q = k scores cos ωk at offset k. The score stays above one half up to λ/6.
 
-    Usual RoPE has one set of dim/2 frequencies and gives it to every head.
+    Pass the result as `frequencies` to `posenc.apply_rotary`. Usual RoPE gives all heads the same dim/2
+    frequencies.
 
     Args:
-        wavelengths: λ in positions, above 0, shape (heads,) for one pair a head, or (heads, dim/2).
+        wavelengths: λ in positions, above 0, shape (heads,) for one pair per head, or (heads, dim/2).
 
     Returns:
         float64 NumPy array of shape (heads, 1) or (heads, dim/2).
@@ -36,22 +37,22 @@ def head_frequencies(wavelengths: ArrayLike) -> np.ndarray:
 
 
 def find_period(series: ArrayLike, *, min_period: int = 2, max_period: int | None = None) -> int:
-    """The whole period that fits a series best.
+    """The integer period that fits a series best.
 
-    argmax_p |Σ_n (x_n − x̄) e^(−2πi n/p)| over p = min_period, ..., max_period; of equal ones the smallest.
+    argmax_p |Σ_n (x_n − x̄) e^(−2πi n/p)| over p = min_period, ..., max_period. Of equal ones the smallest.
 
-    It asks for one sine wave, so a pattern whose second harmonic is the strongest is found at half its
-    period. A period must be seen twice: above half the length of the series nothing is looked for.
+    This compares the series with one sine wave. A pattern whose second harmonic is the strongest is found at
+    half its period. Only periods that fit twice into the series are tried.
 
     Args:
-        series: real numbers, shape (n,), evenly spaced, at least 4.
-        min_period, max_period: which periods to try, from 2 to n // 2; n // 2 if None.
+        series: real numbers at equal distances, shape (n,), n at least 4.
+        min_period, max_period: the periods to try, from 2 to n // 2. max_period is n // 2 if None.
 
     Returns:
-        The period in steps.
+        The period, in steps of the series.
 
     Raises:
-        ValueError: series are constant, or shorter than 4.
+        ValueError: the series is constant or shorter than 4.
 
     >>> find_period(np.cos(2 * np.pi * np.arange(100) / 7))
     7

@@ -1,9 +1,4 @@
-"""Layouts: which two numbers of a vector make a pair, and weights reordered from one layout to the other.
-
-"interleaved" takes neighbours (0, 1), (2, 3), ...; "half" takes (0, dim/2), (1, dim/2 + 1), ... Both are in use. They
-are the same operation on differently ordered columns, and a model trained with one gives wrong results with the
-other until its columns are reordered.
-"""
+"""Convert activations and weights from one layout of RoPE to the other. See `posenc.rotary` for the layouts."""
 
 from __future__ import annotations
 
@@ -21,21 +16,21 @@ __all__ = ["half_to_interleaved", "interleaved_to_half"]
 def interleaved_to_half(
     x: ArrayT, *, axis: int = -1, head_dim: int | None = None, rotary_dim: int | None = None
 ) -> ArrayT:
-    """The same queries or keys, or the weights that make them, reordered from interleaved to half layout.
+    """Queries or keys, or the weights that produce them, reordered from interleaved to half layout.
 
-    Columns 0, 2, 4, ..., 1, 3, 5, ... of each head, so that
+    Takes the columns 0, 2, 4, ..., 1, 3, 5, ... of each head. Then
     apply_rotary(interleaved_to_half(x), t, layout="half") == interleaved_to_half(apply_rotary(x, t)).
 
-    Dot products do not see the order of columns as long as queries and keys share it. So a trained model is
-    converted by reordering the rows of its query and key projections (and their biases, and the weights of
-    any norm that follows them); values and output projection stay as they are.
+    To convert a trained model, reorder the rows of its query and key projections, their biases, and the
+    weights of any norm that follows them. The value and output projections stay as they are: dot products do
+    not depend on the order of columns as long as queries and keys share it.
 
     Args:
         x: activations, shape (..., dim) or (..., heads · head_dim); or the weight of a torch.nn.Linear, shape
             (heads · head_dim, inputs), with axis=0; or its bias, shape (heads · head_dim,).
         axis: the axis that holds the columns of the heads.
-        head_dim: width of one head, when the axis holds several; all of it if None.
-        rotary_dim: how many numbers of each head are turned, the first ones; all if None. The rest stay.
+        head_dim: width of one head. If None, the axis holds one head.
+        rotary_dim: RoPE rotates the first rotary_dim numbers of each head; the rest stay in place. All if None.
 
     Returns:
         Array of the shape and dtype of x.
@@ -51,9 +46,10 @@ def interleaved_to_half(
 def half_to_interleaved(
     x: ArrayT, *, axis: int = -1, head_dim: int | None = None, rotary_dim: int | None = None
 ) -> ArrayT:
-    """The same queries or keys, or the weights that make them, reordered from half to interleaved layout.
+    """Queries or keys, or the weights that produce them, reordered from half to interleaved layout.
 
-    The inverse of `interleaved_to_half`: columns 0, m, 1, m + 1, ... of each head, m = rotary_dim/2.
+    The inverse of `posenc.interleaved_to_half`. Takes the columns 0, m, 1, m + 1, ... of each head, m =
+    rotary_dim/2.
 
     Args:
         x, axis, head_dim, rotary_dim: as in `posenc.interleaved_to_half`.

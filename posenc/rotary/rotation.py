@@ -1,11 +1,4 @@
-"""Rotary position embedding (RoPE): queries and keys turn with their position, so that scores see offsets.
-
-A vector of width dim is read as dim/2 points of a plane. Position t turns point i counter-clockwise by the
-angle ω_i t. Dot products of two turned vectors depend on the difference of their positions.
-
-Which two numbers make a point is the layout: "interleaved" takes neighbours (0, 1), (2, 3), ...; "half" takes
-(0, dim/2), (1, dim/2 + 1), ... Both are in use. They are the same operation on differently ordered columns,
-and a model trained with one gives wrong results with the other until its columns are reordered.
+"""The rotation of RoPE: queries and keys rotated by their positions, and the rotation as a matrix.
 
 Source: Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding (2021), section 3.
 https://arxiv.org/abs/2104.09864
@@ -51,34 +44,37 @@ def apply_rotary(
     frequencies: ArrayLike | None = None,
     scale: float = 1.0,
 ) -> ArrayT:
-    """Queries or keys, turned by their positions.
+    """Queries or keys, rotated by their positions.
 
-    R(t) x: each pair (a, b) of x becomes (a cos ω_i t − b sin ω_i t, a sin ω_i t + b cos ω_i t), that is
-    (a + bi) · e^(i ω_i t): counter-clockwise. R(t)ᵀ R(u) = R(u − t), so R(t)q · R(u)k = q · R(u − t)k.
+    R(t) x: each pair (a, b) of x becomes (a cos ω_i t − b sin ω_i t, a sin ω_i t + b cos ω_i t). As complex
+    numbers this is (a + bi) · e^(i ω_i t), a counter-clockwise rotation. R(t)ᵀ R(u) = R(u − t), so R(t)q ·
+    R(u)k = q · R(u − t)k.
 
-    Angles are made in float64 and their sines and cosines rounded once. float16 and bfloat16 vectors are
-    turned in float32 and rounded once.
+    Angles are computed in float64. float16 and bfloat16 vectors are rotated in float32 and rounded once.
 
     Args:
-        x: floating, shape (..., seq, dim): rows are queries or keys, usually (batch, heads, seq, dim). Or one
-            vector, shape (dim,), which is then turned to each of the positions.
-        positions: an integer n, meaning 0, 1, ..., n − 1, or an array of integer or real (float32, float64)
-            positions. For rows: shape (seq,), or one axis for each of x but the last, of full length or 1; so
-            positions (batch, seq) are passed as positions[:, None, :]. For one vector: an array of any
-            shape, [t] for one position t. apply_rotary(x, −positions) turns back.
-        base: as in `posenc.sinusoidal_frequencies`. Not used when frequencies are given.
-        layout: which numbers make a pair: "interleaved" (2i, 2i + 1) or "half" (i, i + rotary_dim/2).
-        rotary_dim: turn the first rotary_dim numbers only and leave the rest as they are; all if None.
-        frequencies: ω_i in radians per position, shape (rotary_dim/2,), or (heads, rotary_dim/2) with a set
-            for each head, the axis before seq. If None, posenc.sinusoidal_frequencies(rotary_dim, base). For integer
-            positions at least one must be below 2π: what turns further is another frequency, or a wavelength.
-        scale: factor on what is turned, such as the attention factor of YaRN.
+        x: floating, shape (..., seq, dim), usually (batch, heads, seq, dim): each row is a query or a key. Or
+            one vector, shape (dim,), which is rotated to each of the positions.
+        positions: an integer n for 0, 1, ..., n − 1, or an array of integer or real (float32, float64)
+            positions. For rows: shape (seq,), or one axis for each axis of x but the last, of full length or
+            1. Positions (batch, seq) are passed as positions[:, None, :]. For one vector: any shape, [t] for
+            one position t. apply_rotary(x, −positions) rotates back.
+        base: as in `posenc.sinusoidal_frequencies`. Leave it out when frequencies are given.
+        layout: which numbers form a pair: "interleaved" (2i, 2i + 1) or "half" (i, i + rotary_dim/2).
+        rotary_dim: rotate the first rotary_dim numbers of each vector and leave the rest unchanged. All if
+            None.
+        frequencies: ω_i in radians per position, shape (rotary_dim/2,), or (heads, rotary_dim/2) for
+            frequencies of each head, the axis before seq. If None, posenc.sinusoidal_frequencies(rotary_dim,
+            base).
+        scale: factor on the rotated numbers, such as the attention factor of YaRN.
 
     Returns:
         Array of the shape and dtype of x, or positions.shape + (dim,) for one vector.
 
     Raises:
-        TypeError: positions in float16 or bfloat16, or an integer for a single vector.
+        TypeError: positions in float16 or bfloat16, or an integer n for a single vector.
+        ValueError: integer positions, and frequencies that are all 2π or more. Most likely they are
+            wavelengths.
 
     >>> apply_rotary(np.array([1.0, 0.0]), np.array([0, 1, 2])).round(4)
     array([[ 1.    ,  0.    ],
@@ -120,14 +116,14 @@ def rotary_matrix(
 ) -> Array:
     """The rotation of `apply_rotary` as a matrix.
 
-    R(t), with R(t) @ x == apply_rotary(x, [t])[0]; for "interleaved" the blocks [[cos ω_i t, −sin ω_i t],
-    [sin ω_i t, cos ω_i t]] on the diagonal. R(t)ᵀ R(u) = R(u − t) and R(t)ᵀ = R(−t).
+    R(t) @ x == apply_rotary(x, [t])[0]. For "interleaved" the blocks [[cos ω_i t, −sin ω_i t],
+    [sin ω_i t, cos ω_i t]] stand on the diagonal. R(t)ᵀ R(u) = R(u − t) and R(t)ᵀ = R(−t).
 
-    It is there to be looked at: `apply_rotary` does the same with 2 · dim multiplications instead of dim².
+    For looking at: `apply_rotary` does the same with 2 · dim multiplications instead of dim².
 
     Args:
-        position: t: one integer or real number, or an array of them of any shape. Unlike `positions`
-            elsewhere an integer is itself, not a count.
+        position: t, one integer or real number, or an array of any shape. An integer is a position, not a
+            count.
         dim: width, even and at least 2.
         base, layout, frequencies: as in `posenc.apply_rotary`; frequencies of shape (dim/2,).
         dtype: floating dtype of the result; float64 if None.
@@ -174,12 +170,13 @@ def offset_query(
 ) -> ArrayT:
     """A query that scores highest where a key like `key` stands `offset` positions away from it.
 
-    q = R(k) key for the offset k = u − t. Then R(t)q · R(u)key = key · R(u − t − k) key, which is largest,
-    ‖key‖², at u − t = k. Another offset ties with it where every ω_i (u − t − k) is a multiple of 2π.
+    q = R(k) key for the offset k = u − t. Then R(t)q · R(u)key = key · R(u − t − k) key. The largest value,
+    ‖key‖², is reached at u − t = k. Another offset ties with it only if every ω_i (u − t − k) is a multiple
+    of 2π.
 
     Args:
         key: the key to look for, before its rotation, floating, shape (..., dim).
-        offset: k = u − t in positions, integer or real; −12 looks 12 positions back.
+        offset: k = u − t in positions, an integer or real number. −12 looks 12 positions back.
         base, layout, frequencies: as in `posenc.apply_rotary`; frequencies of shape (dim/2,).
 
     Returns:
@@ -199,7 +196,7 @@ def offset_query(
 
 
 def _one_set(frequencies: Any) -> Any:
-    """Refuse frequencies for each head, where there are no heads."""
+    """`frequencies`, or ValueError if they have an axis for heads."""
     if frequencies is not None and getattr(frequencies, "ndim", 1) != 1:
         raise ValueError(f"frequencies must have one axis here, got {tuple(frequencies.shape)}")
     return frequencies

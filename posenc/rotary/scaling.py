@@ -1,11 +1,10 @@
-"""Frequencies of RoPE for contexts longer than those of training, and what goes with them.
+"""Frequencies of RoPE for contexts longer than in training, and the attention factors that go with them.
 
-Each function gives the frequencies of one method, to be passed to `posenc.apply_rotary` or
-`posenc.nn.RotaryEmbedding` as `frequencies`; two methods also have an attention factor, passed as `scale`. L is
-the length of training, s the factor by which the context grows.
+Each function returns the frequencies of one method. Pass them as `frequencies` to `posenc.apply_rotary` or
+`posenc.nn.RotaryEmbedding`. YaRN and LongRoPE also have an attention factor, passed as `scale`. L is the
+length of training, s the factor by which the context grows.
 
-None of them makes a model work at the new length by itself: most are meant to be followed by some training
-there.
+No method makes a model work at the new length by itself. Most expect some further training at that length.
 """
 
 from __future__ import annotations
@@ -32,12 +31,13 @@ __all__ = [
 
 
 def linear_frequencies(dim: int, factor: float, *, base: float = 10000.0) -> np.ndarray:
-    """Position interpolation: all frequencies slower by one factor.
+    """Position interpolation: all frequencies divided by one factor.
 
-    ω_i / s: position s·t is turned as position t was before, so neighbours become hard to tell apart.
+    ω_i / s. Position s·t is rotated as position t was before. Neighbouring positions become harder to tell
+    apart.
 
     Args:
-        dim: width that is turned, even.
+        dim: rotated width, even.
         factor: s, at least 1.
         base: as in `posenc.sinusoidal_frequencies`.
 
@@ -54,12 +54,12 @@ def linear_frequencies(dim: int, factor: float, *, base: float = 10000.0) -> np.
 
 
 def ntk_frequencies(dim: int, factor: float, *, base: float = 10000.0) -> np.ndarray:
-    """NTK-aware scaling: a larger base, so that the slowest pair slows by s and the fastest keeps its speed.
+    """NTK-aware scaling: a larger base. The slowest pair is slowed down by s, the fastest keeps its speed.
 
     ω_i = b'^(−2i/dim) with b' = base · s^(dim/(dim − 2)).
 
     Args:
-        dim: width that is turned, even and at least 4.
+        dim: rotated width, even and at least 4.
         factor: s, at least 1.
         base: as in `posenc.sinusoidal_frequencies`.
 
@@ -83,18 +83,17 @@ def ntk_frequencies(dim: int, factor: float, *, base: float = 10000.0) -> np.nda
 def dynamic_ntk_frequencies(
     dim: int, factor: float, length: int, *, original_length: int, base: float = 10000.0
 ) -> np.ndarray:
-    """NTK-aware scaling by what the present length needs: none up to the length of training.
+    """NTK-aware scaling that depends on the current length. Up to the length of training nothing is scaled.
 
     `ntk_frequencies` with s' = s · max(n, L)/L − (s − 1) for a sequence of n tokens.
 
-    The frequencies change while a sequence grows. Keys that were cached after their rotation are then those
-    of
-    other frequencies: rotate them anew, or decode differs from the full pass.
+    The frequencies change while a sequence grows. Keys that were rotated before they were cached then have
+    outdated frequencies. Rotate them again, or decoding differs from the full pass.
 
     Args:
-        dim: width that is turned, even and at least 4.
+        dim: rotated width, even and at least 4.
         factor: s, at least 1.
-        length: n, the present length in tokens, at least 1.
+        length: n, the current length in tokens, at least 1.
         original_length: L, at least 1.
         base: as in `posenc.sinusoidal_frequencies`.
 
@@ -125,26 +124,27 @@ def yarn_frequencies(
     beta_slow: float = 1.0,
     truncate: bool = True,
 ) -> np.ndarray:
-    """YaRN: pairs that go round often within L keep their speed, those that do not are interpolated.
+    """YaRN: pairs that make many turns within L keep their speed, slow pairs are interpolated.
 
-    ω_i · ((1 − r_i) + r_i/s), where the ramp r_i rises from 0 to 1, evenly in i, between the pair that makes
-    beta_fast turns in L positions and the one that makes beta_slow.
+    ω_i · ((1 − r_i) + r_i/s). The ramp r_i rises linearly in i, from 0 at the pair that makes beta_fast turns
+    in L positions to 1 at the pair that makes beta_slow turns.
 
-    Goes with `yarn_attention_factor`.
+    Use it with `yarn_attention_factor`.
 
     Args:
-        dim: width that is turned, even.
+        dim: rotated width, even.
         factor: s, at least 1.
         original_length: L, at least 1.
         base: as in `posenc.sinusoidal_frequencies`.
         beta_fast, beta_slow: turns in L at which the ramp starts and ends, beta_fast > beta_slow > 0.
-        truncate: let the ramp start and end at whole pairs, further apart.
+        truncate: whether the ends of the ramp are rounded outwards to whole pairs.
 
     Returns:
         float64 NumPy array of shape (dim/2,).
 
     Raises:
-        ValueError: the ramp lies outside the pairs: no pair makes a slow turn in original_length, say.
+        ValueError: the ramp lies outside the pairs, for example because no pair makes only beta_slow turns in
+            L.
 
     >>> ratio = yarn_frequencies(16, 4, original_length=4096) / sinusoidal_frequencies(16)
     >>> ratio.round(3)
@@ -160,7 +160,7 @@ def yarn_frequencies(
     check_flag("truncate", truncate)
 
     def pair(turns: float) -> float:
-        """The pair i, not whole, that makes so many turns in L positions."""
+        """The pair i, a real number, that makes so many turns in L positions."""
         return dim * math.log(length / (turns * 2 * math.pi)) / (2 * math.log(base))
 
     low, high = pair(fast), pair(slow)
@@ -179,9 +179,9 @@ def yarn_frequencies(
 def yarn_attention_factor(
     factor: float, *, mscale: float | None = None, mscale_all_dim: float | None = None
 ) -> float:
-    """The factor by which YaRN multiplies rotated queries and keys, hence scores by its square.
+    """The factor by which YaRN multiplies rotated queries and keys. Scores are multiplied by its square.
 
-    0.1 ln s + 1. With both of the other arguments, as in DeepSeek, (0.1 m ln s + 1)/(0.1 m' ln s + 1).
+    0.1 ln s + 1. With mscale and mscale_all_dim, as in DeepSeek, (0.1 m ln s + 1)/(0.1 m' ln s + 1).
 
     Args:
         factor: s, at least 1.
@@ -216,17 +216,17 @@ def longrope_frequencies(
     original_length: int,
     base: float = 10000.0,
 ) -> np.ndarray:
-    """LongRoPE: a factor of its own for each pair, found by search, in one set for short and one for long.
+    """LongRoPE: each pair has its own factor, found by search. There is one set for short texts and one for long.
 
-    ω_i / s_i, with the short factors up to L tokens and the long ones beyond.
+    ω_i / s_i, with the short factors up to L tokens and the long factors beyond.
 
-    As with `dynamic_ntk_frequencies`, cached keys are those of the other set once a sequence grows beyond L.
-    Goes with `longrope_attention_factor`.
+    When a sequence grows beyond L, cached keys belong to the other set, as with `dynamic_ntk_frequencies`.
+    Use it with `longrope_attention_factor`.
 
     Args:
-        dim: width that is turned, even.
-        short_factors, long_factors: s_i, shape (dim/2,), above 0; from the configuration of the model.
-        length: the present length in tokens, at least 1.
+        dim: rotated width, even.
+        short_factors, long_factors: s_i, shape (dim/2,), above 0, from the configuration of the model.
+        length: the current length in tokens, at least 1.
         original_length: L, at least 1.
         base: as in `posenc.sinusoidal_frequencies`.
 
@@ -280,14 +280,14 @@ def llama3_frequencies(
     high_freq_factor: float = 4.0,
     base: float = 10000.0,
 ) -> np.ndarray:
-    """Llama 3.1: short waves keep their speed, long ones are interpolated, those between by share.
+    """Llama 3.1: short waves keep their speed, long waves are interpolated, waves between them partly.
 
-    ω_i · ((1 − a_i)/s + a_i), a_i = (L/λ_i − low)/(high − low) held within 0 and 1, λ_i = 2π/ω_i.
+    ω_i · ((1 − a_i)/s + a_i), a_i = (L/λ_i − low)/(high − low) clipped to 0..1, λ_i = 2π/ω_i.
 
-    It is YaRN's idea with a ramp that is even in the number of turns L/λ_i, and without an attention factor.
+    Like YaRN, but the ramp is linear in the number of turns L/λ_i, and there is no attention factor.
 
     Args:
-        dim: width that is turned, even.
+        dim: rotated width, even.
         factor: s, at least 1.
         original_length: L, at least 1; 8192 for Llama 3.
         low_freq_factor, high_freq_factor: turns in L at which the ramp starts and ends, 0 < low < high.
@@ -315,15 +315,15 @@ def llama3_frequencies(
 def proportional_frequencies(
     dim: int, proportion: float, *, factor: float = 1.0, base: float = 10000.0
 ) -> np.ndarray:
-    """Proportional RoPE: only the fastest pairs turn, at their usual speed; the others stand still.
+    """Proportional RoPE: only the fastest pairs are rotated, at their usual speed.
 
-    ω_i / s for i < ⌊proportion · dim/2⌋, and 0 from there on.
+    ω_i / s for i < ⌊proportion · dim/2⌋, and 0 for the other pairs.
 
-    Not the same as `rotary_dim=proportion · dim`, which spreads all frequencies over fewer pairs.
+    This differs from `rotary_dim=proportion · dim`, which spreads all frequencies over fewer pairs.
 
     Args:
         dim: width of the vector, even.
-        proportion: share of the pairs that turn, in (0, 1]. ⌊proportion · dim/2⌋ pairs do.
+        proportion: share of the pairs that are rotated, above 0 and at most 1.
         factor: s, at least 1.
         base: as in `posenc.sinusoidal_frequencies`.
 
@@ -331,21 +331,20 @@ def proportional_frequencies(
         float64 NumPy array of shape (dim/2,).
 
     Raises:
-        ValueError: proportion so small that no pair turns.
+        ValueError: proportion is so small that no pair is rotated.
 
     >>> proportional_frequencies(8, 0.5)
     array([1. , 0.1, 0. , 0. ])
 
-    Source: transformers, `modeling_rope_utils`, rope type "proportional", as used in Gemma 4; the idea of
-    leaving
-    out the slowest pairs: Barbero et al., Round and Round We Go! (2024), section 6, p-RoPE.
+    Source: transformers, `modeling_rope_utils`, rope type "proportional", as used in Gemma 4. The idea of
+    leaving out the slowest pairs: Barbero et al., Round and Round We Go! (2024), section 6, p-RoPE.
     https://arxiv.org/abs/2410.06205
     """
     usual = sinusoidal_frequencies(dim, base)
     share = number("proportion", proportion, above=0)
     if share > 1:
         raise ValueError(f"proportion must be at most 1, got {proportion!r}")
-    turning = share * dim // 2  # in floating point, as transformers has it, where 0.29 · 200 is below 58
+    turning = share * dim // 2  # in floating point as in transformers, where 0.29 · 200 is below 58
     if turning < 1:
         raise ValueError(f"proportion must let at least one of {len(usual)} pairs turn, got {proportion!r}")
     return np.where(np.arange(len(usual)) < turning, usual / number("factor", factor, at_least=1), 0.0)

@@ -1,4 +1,4 @@
-"""xPos: a rotation with a decay, so that far keys weigh less."""
+"""xPos: a rotation with a decay, so that distant keys weigh less."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ def apply_xpos(
     gamma: float = 0.4,
     center: float = 0.0,
 ) -> tuple[ArrayT, ArrayT]:
-    """Queries and keys with xPos: rotated, and scaled so that in a score far keys count less.
+    """Queries and keys with xPos: rotated, and scaled so that distant keys get lower scores.
 
-    q_t → R(t) q · ζ_i^((t − c)/s) and k_u → R(u) k · ζ_i^(−(u − c)/s) for pair i of m = dim/2, with
-    ζ_i = (i/m + γ)/(1 + γ). In the score pair i gets the factor ζ_i^((t − u)/s), below 1 for t > u, wherever
-    the centre c is.
+    q_t → R(t) q · ζ_i^((t − c)/s) and k_u → R(u) k · ζ_i^(−(u − c)/s) for pair i of m = dim/2, with ζ_i =
+    (i/m + γ)/(1 + γ). In the score pair i gets the factor ζ_i^((t − u)/s). It is below 1 for t > u and does
+    not depend on the centre c.
 
-    For causal attention: towards later keys the factor is above 1 and grows without bound.
+    Use it with a causal mask only: for later keys the factor is above 1 and grows without bound.
 
     Args:
         query, key: floating, one shape (..., seq, dim) or (dim,), as x in `posenc.apply_rotary`.
         positions: as in `posenc.apply_rotary`.
         base, layout: as in `posenc.apply_rotary`.
-        scale_base: s, in positions, above 0: how fast scores fade. Less is faster.
+        scale_base: s, in positions, above 0. Scores fade faster with a smaller s.
         gamma: γ, above 0. The fastest pair has ζ_0 = γ/(1 + γ), the slowest nearly 1.
-        center: c, a position. It leaves the scores alone and keeps both factors moderate if it lies in the
-            middle of the sequence. Decoding needs the same centre at every step.
+        center: c, a position. It does not change the scores. In the middle of the sequence it keeps both
+            factors moderate. Decoding needs the same centre at every step.
 
     Returns:
-        query and key, of their shapes and dtypes, ready for a dot product.
+        query and key, in their shapes and dtypes.
 
     Raises:
-        ValueError: positions so far from the centre that a factor leaves the range of the dtype, at
+        ValueError: positions so far from the centre that a factor leaves the range of the dtype. The limit is
             s · ln(1/smallest normal number) / ln(1/ζ_0): with the default s and γ 3,966 positions in float16,
-            35,694 in float32 and bfloat16, 289,519 in float64; sooner where the vectors are large.
+            35,694 in float32 and bfloat16, 289,519 in float64. It is reached sooner if the vectors are large.
 
     >>> q, k = apply_xpos(np.ones((3, 4)), np.ones((3, 4)), 3, scale_base=1)
     >>> (q @ k.T)[2].round(3)
@@ -70,7 +70,7 @@ def apply_xpos(
     t = positions_of(positions, query, xp)[..., None]
     check_layout(layout)
     wide = wide_dtype(xp, query)
-    # How many factors of e the fastest pair fades by, a position.
+    # The fastest pair fades by a factor of e^(-rate) per position.
     rate = math.log1p(1 / gamma) / scale_base
     limit = -math.log(float(xp.finfo(query.dtype).smallest_normal))
     where = f"the center {center:g} in {query.dtype}"
