@@ -7,7 +7,7 @@ import operator
 import sys
 from collections.abc import Callable
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
@@ -22,9 +22,12 @@ from posenc._arrays import (
     namespace,
     same_shape,
     to_device_of,
+    torch_namespace,
 )
 
-# --- Numbers
+Word = TypeVar("Word")
+
+# --- Numbers and words
 
 
 def integer(name: str, value: Any, *, minimum: int) -> int:
@@ -71,6 +74,14 @@ def check_flag(name: str, value: Any) -> bool:
     """`value` if it is True or False. Anything else raises TypeError: to Python the string "no" is true."""
     if not isinstance(value, bool):
         raise TypeError(f"{name} must be True or False, got {value!r} of type {type(value).__name__}")
+    return value
+
+
+def check_word(name: str, value: Word, words: Any) -> Word:
+    """`value` if it is one of the words of a Literal type."""
+    if value not in get_args(words):
+        *most, last = [f'"{word}"' for word in get_args(words)]
+        raise ValueError(f"{name} must be {', '.join(most)} or {last}, got {value!r}")
     return value
 
 
@@ -164,6 +175,14 @@ def as_positions(positions: Any, name: str = "positions") -> tuple[Namespace, Ar
     if not listed:
         check_has_axis(name, positions)
     return as_places(name, positions)
+
+
+def positions_in(positions: Any, dtype: DType) -> tuple[Namespace, Array]:
+    """`as_positions`, but in torch for an integer n with a torch dtype."""
+    xp = torch_namespace(dtype) if is_length(positions) else None
+    if xp is not None:
+        positions = xp.arange(integer("positions", positions, minimum=0))
+    return as_positions(positions)
 
 
 def check_has_axis(name: str, positions: Array) -> None:

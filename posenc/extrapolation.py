@@ -10,18 +10,17 @@ import math
 
 import numpy as np
 
-from posenc._arrays import Array, ArrayLike, ArrayT, DType, Namespace, OneArray, torch_namespace, wide_dtype
+from posenc._arrays import Array, ArrayLike, ArrayT, DType, Namespace, OneArray, wide_dtype
 from posenc._checks import (
     as_numbers,
-    as_positions,
     check_even_dim,
     check_finite,
     check_float_dtype,
     check_values,
     floating,
     integer,
-    is_length,
     number,
+    positions_in,
 )
 from posenc.sinusoidal import sinusoidal_frequencies
 
@@ -221,12 +220,8 @@ def logn_scale(positions: int | ArrayLike, trained_length: int, *, dtype: DType 
     https://arxiv.org/abs/2202.12172. With the trained length as the base of the logarithm, and 1 up to it:
     Bai et al., Qwen Technical Report (2023), section 2.4, https://arxiv.org/abs/2309.16609.
     """
-    length = is_length(positions)
-    xp, t = as_positions(positions)
+    xp, t = positions_in(positions, dtype)
     trained = integer("trained_length", trained_length, minimum=2)
-    if length:
-        xp = torch_namespace(dtype) or np
-        t = xp.asarray(t)
     check_values("positions", t, lambda x: x >= 0, "at least 0", xp)
     factor = xp.clip(xp.log(t + 1) / math.log(trained), 1.0, None)
     return xp.astype(factor, check_float_dtype(dtype, xp))

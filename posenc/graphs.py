@@ -29,7 +29,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import numpy as np
 
 from posenc._arrays import Array, OneArray, is_array, is_tensor, namespace, to_device_of
-from posenc._checks import check_flag, integer
+from posenc._checks import check_flag, check_word, integer
 
 __all__ = [
     "LaplacianCodes",
@@ -52,6 +52,8 @@ class Network(Protocol):
 
 # SciPy comes without types, so its sparse arrays pass.
 Graph = OneArray | Network
+
+Sign = Literal["solver", "largest"]
 
 # --- Three codes
 
@@ -112,7 +114,7 @@ class LaplacianCodes(NamedTuple):
 
 
 def laplacian_eigenvectors(
-    graph: Graph, k: int, *, normalized: bool = True, sign: Literal["solver", "largest"] = "solver"
+    graph: Graph, k: int, *, normalized: bool = True, sign: Sign = "solver"
 ) -> LaplacianCodes:
     """The k eigenvectors of a graph's Laplacian with the smallest eigenvalues above 0: its smoothest waves.
 
@@ -147,8 +149,7 @@ def laplacian_eigenvectors(
     """
     edges, k = adjacency(graph), integer("k", k, minimum=1)
     check_flag("normalized", normalized)
-    if sign not in ("solver", "largest"):
-        raise ValueError(f'sign must be "solver" or "largest", got {sign!r}')
+    check_word("sign", sign, Sign)
     _check_not_negative(edges, "the strength of an edge")
     _check_symmetric(edges)
     csgraph, sparse = _scipy("sparse.csgraph"), _scipy("sparse")

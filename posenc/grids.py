@@ -29,6 +29,7 @@ from posenc._checks import (
     check_finite,
     check_flag,
     check_float_dtype,
+    check_word,
     floating,
     integer,
     number,
@@ -175,10 +176,7 @@ def reorder_grid(codes: ArrayT, axes: int, source: Order, target: Order) -> Arra
 
 def check_order(order: Any, name: str = "order") -> Order:
     """`order`, or ValueError unless it is one of the three."""
-    if order not in ("interleaved", "mae", "timm"):
-        raise ValueError(f'{name} must be "interleaved", "mae" or "timm", got {order!r}')
-    found: Order = order
-    return found
+    return check_word(name, order, Order)
 
 
 def _split(codes: Array, axes: int, order: Order, xp: Namespace) -> list[Array]:
@@ -333,8 +331,7 @@ def interpolate_grid(
             f"table must have shape ({first + math.prod(old)}, dim), {first} class tokens and a grid {old}, "
             f"got {tuple(table.shape)}"
         )
-    if kernel not in ("cubic", "linear"):
-        raise ValueError(f'kernel must be "cubic" or "linear", got {kernel!r}')
+    check_word("kernel", kernel, Kernel)
     for name, flag in (("antialias", antialias), ("align_corners", align_corners)):
         check_flag(name, flag)
     extra = number("scale_offset", scale_offset, at_least=0)

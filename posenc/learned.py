@@ -26,12 +26,12 @@ from posenc._arrays import (
     to_device_of,
     wide_dtype,
 )
-from posenc._checks import check_flag, check_has_axis, floating, integer, is_length
+from posenc._checks import check_flag, check_has_axis, check_word, floating, integer, is_length
 
 __all__ = ["interpolate_table", "learned_encoding"]
 
 Overflow = Literal["error", "clamp"]
-Kernel = Literal["linear", "cubic"]
+Kernel = Literal["cubic", "linear"]
 
 
 def learned_encoding(positions: int | ArrayLike, table: OneArray, *, overflow: Overflow = "error") -> Array:
@@ -126,13 +126,9 @@ def interpolate_table(table: ArrayT, length: int, *, align_corners: bool = True)
     return _resample(table, *taps(table.shape[0], length, align_corners), xp)
 
 
-def check_overflow(overflow: str) -> Overflow:
+def check_overflow(overflow: Overflow) -> Overflow:
     """`overflow`, or ValueError unless it is one of the two."""
-    if overflow == "error":
-        return "error"
-    if overflow == "clamp":
-        return "clamp"
-    raise ValueError(f'overflow must be "error" or "clamp", got {overflow!r}')
+    return check_word("overflow", overflow, Overflow)
 
 
 def taps(

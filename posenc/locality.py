@@ -18,10 +18,17 @@ from posenc._arrays import (
     OneArray,
     namespace,
     to_device_of,
-    torch_namespace,
     wide_dtype,
 )
-from posenc._checks import as_numbers, as_positions, check_float_dtype, floating, integer, is_length, number
+from posenc._checks import (
+    as_numbers,
+    as_positions,
+    check_float_dtype,
+    floating,
+    integer,
+    number,
+    positions_in,
+)
 
 __all__ = [
     "LocalityProfile",
@@ -91,11 +98,7 @@ def rbf_encoding(
            [0.01, 0.14, 0.61, 1.  , 0.61]])
     """
     sigma = number("sigma", sigma, above=0)
-    length = is_length(positions)
-    xp, t = as_positions(positions)
-    if length:
-        xp = torch_namespace(dtype) or np
-        t = xp.asarray(t)
+    xp, t = positions_in(positions, dtype)
     centers_xp, c = as_numbers("centers", centers)
     if c.ndim != 1:
         raise ValueError(f"centers must have shape (m,), got {tuple(c.shape)}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from posenc._arrays import Array, ArrayLike, DType, Namespace, OneArray, namespace, torch_namespace
-from posenc._checks import as_positions, check_float_dtype, integer, is_length
+from posenc._arrays import Array, ArrayLike, DType, OneArray, namespace
+from posenc._checks import check_float_dtype, integer, is_length, positions_in
 from posenc.shift import positional_scores
 
 __all__ = ["argmax_positions", "integer_encoding", "one_hot_encoding"]
@@ -38,7 +38,7 @@ def integer_encoding(
     start = integer("start", start, minimum=-(2**53))
     if start > 2**53:
         raise ValueError(f"start must be at most 2**53, got {start}")
-    xp, t = _positions(positions, dtype)
+    xp, t = positions_in(positions, dtype)
     dtype = check_float_dtype(dtype, xp)
     numbers = t + start
     # float16 ends at 65504: an error rather than inf.
@@ -78,7 +78,7 @@ def one_hot_encoding(
     """
     if is_length(positions):
         size = integer("positions", positions, minimum=0) if size is None else size
-    xp, t = _positions(positions, dtype)
+    xp, t = positions_in(positions, dtype)
     if size is None:
         raise ValueError("size must be given when positions is an array: the number of axes is not known")
     size = integer("size", size, minimum=0)
@@ -110,11 +110,3 @@ def argmax_positions(encoding: OneArray, w_query: OneArray, w_key: OneArray) -> 
     """
     scores = positional_scores(encoding, w_query, w_key)
     return namespace(scores).argmax(scores, axis=-1)
-
-
-def _positions(positions: int | ArrayLike, dtype: DType) -> tuple[Namespace, Array]:
-    """`as_positions`, but in torch for an integer n with a torch dtype."""
-    xp = torch_namespace(dtype) if is_length(positions) else None
-    if xp is not None:
-        positions = xp.arange(integer("positions", positions, minimum=0))
-    return as_positions(positions)

@@ -27,7 +27,7 @@ from posenc._arrays import (
     namespace,
     to_device_of,
 )
-from posenc._checks import as_positions, check_flag, integer, is_length, of_library
+from posenc._checks import as_positions, check_flag, check_word, integer, is_length, of_library
 from posenc.alibi import alibi_bias
 from posenc.attention import attend, check_shapes
 
@@ -77,8 +77,7 @@ def shard_positions(
     n = integer("n", n, minimum=0)
     if rank >= world:
         raise ValueError(f"rank must be below world {world}, got {rank}")
-    if scheme not in ("contiguous", "zigzag", "striped"):
-        raise ValueError(f'scheme must be "contiguous", "zigzag" or "striped", got {scheme!r}')
+    check_word("scheme", scheme, Scheme)
     parts = 2 * world if scheme == "zigzag" else world
     if n % parts:
         raise ValueError(f"n must be a multiple of {parts} for {scheme} shards of {world} ranks, got {n}")

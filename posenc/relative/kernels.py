@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from posenc._arrays import (
     to_device_of,
     wide_dtype,
 )
-from posenc._checks import check_finite, check_values, floating, number
+from posenc._checks import check_finite, check_values, check_word, floating, number
 from posenc.relative.offsets import heads_first, lengths, spread, two_positions
 
 __all__ = ["fire_bias", "fire_distance", "kerple_bias"]
@@ -63,8 +63,7 @@ def kerple_bias(
 
     Source: Chi et al. (2022), section 4, equations 5 and 6.
     """
-    if kind not in get_args(KerpleKind):
-        raise ValueError(f'kind must be "log" or "power", got {kind!r}')
+    check_word("kind", kind, KerpleKind)
     p, a = _parameter("r1", r1), _parameter("r2", r2)
     xp = floating(r1=p, r2=a)
     if p.shape != a.shape or p.ndim > 1:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from posenc._arrays import Array, DType, Namespace, is_array, is_traced, namespace
-from posenc._checks import as_numbers, check_even_dim, check_values, floating, is_length
+from posenc._checks import as_numbers, check_even_dim, check_values, check_word, floating, is_length
 from posenc.sinusoidal import sinusoidal_frequencies
 
 Layout = Literal["interleaved", "half"]
@@ -141,9 +141,8 @@ def are_whole(positions: Any) -> bool:
 
 def check_layout(layout: Any) -> Layout:
     """`layout`, or ValueError."""
-    if layout not in ("interleaved", "half"):
-        raise ValueError(f'layout must be "interleaved" or "half", got {layout!r}')
-    return layout
+    found: Layout = check_word("layout", layout, Layout)
+    return found
 
 
 def check_rotary_dim(rotary_dim: Any, dim: int) -> int:
