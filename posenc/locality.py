@@ -11,15 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from posenc._arrays import (
-    Array,
-    ArrayLike,
-    DType,
-    OneArray,
-    namespace,
-    to_device_of,
-    wide_dtype,
-)
+from posenc._arrays import Array, ArrayLike, DType, OneArray, namespace, to_device_of, wide_dtype
 from posenc._checks import (
     as_numbers,
     as_positions,

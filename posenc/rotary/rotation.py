@@ -12,14 +12,7 @@ from typing import Any
 import numpy as np
 
 from posenc._arrays import Array, ArrayLike, ArrayT, DType, device_of, is_array, wide_dtype
-from posenc._checks import (
-    as_places,
-    check_even_dim,
-    check_float_dtype,
-    number,
-    of_library,
-    positions_of,
-)
+from posenc._checks import as_places, check_even_dim, check_float_dtype, number, of_library, positions_of
 from posenc.rotary._turn import (
     Layout,
     are_whole,
