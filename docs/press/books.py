@@ -25,7 +25,6 @@ _PRELOADED = [
     "press.warm",
     "mkdocs.commands.build",
     "material.plugins.search.plugin",
-    "mkdocs_jupyter.plugin",
 ]
 
 
@@ -41,19 +40,29 @@ class Order:
     environment: dict[str, str]
 
 
-def sources(root: Path) -> list[dict[str, pages.Page]]:
-    """The pages of both books."""
-    return [
-        {path.name: pages.read(path) for path in sorted((root / "docs" / language).glob("*.md"))}
-        for language in LANGUAGES
-    ]
+def names(root: Path, language: str) -> list[str]:
+    """The pages of a book."""
+    chapters = sorted(path.name for path in (root / "docs" / language).glob("*.md"))
+    return chapters + [f"labs/{path.stem}.md" for path in sorted((root / "docs" / "labs").glob("*.py"))]
+
+
+def unfinished(root: Path, runs: book_blocks.Runs) -> list[dict[str, pages.Page]]:
+    """Of each book the pages with blocks that are not in the cache, or have failed."""
+    books = []
+    for language in LANGUAGES:
+        paths = {name: root / "docs" / language / name for name in names(root, language)}
+        books.append({name: pages.read(path) for name, path in paths.items() if not runs.has_run(path)})
+    return books
 
 
 def run_blocks(root: Path) -> None:
     """Runs all blocks of both books that are not in the cache."""
     runs = book_blocks.Runs()
     runs.failures.clear()
-    runs.execute(book_blocks.twins(*sources(root)))
+    books = unfinished(root, runs)
+    runs.execute(book_blocks.twins(*books))
+    for page in [page for book in books for page in book.values()]:
+        runs.note(page)
 
 
 def start(root: Path, site: Path, url: str, serving: bool) -> list[BaseProcess]:
