@@ -235,6 +235,7 @@ def prepare(
             parts = [part.code for part in unit.parts]
             if not runs.known(parts):
                 prepared.pending += 1
+                prepared.results.append("pending")
                 continue
             outcome = runs.outcome(parts)
             prepared.results.append(cache.key(outcome.to_json()))
