@@ -10,6 +10,7 @@ import logging
 import multiprocessing
 import os
 import sys
+import threading
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -89,12 +90,25 @@ def finish(started: list[BaseProcess]) -> None:
         raise BookError("a book could not be built")
 
 
+def end_with_parent() -> None:
+    """A book ends with its build, if that is killed: it would go on writing into the folder of the next one."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 def build(order: Order) -> None:
     """Builds one book, in this process."""
     from mkdocs.commands.build import build as mkdocs_build
     from mkdocs.config import load_config
     from mkdocs.exceptions import Abort, BuildError
 
+    end_with_parent()
     os.environ.clear()
     os.environ.update(order.environment)
     handler = logging.StreamHandler()
