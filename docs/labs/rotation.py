@@ -225,7 +225,7 @@ fig.colorbar(image, ax=axes, label="s, Δs", shrink=0.8);
 # Only the diagonal, where $t = u$ and nothing turns against anything, is right. Away from it the error grows, and is
 # soon as large as the scores.
 #
-# **Try it.** Convert `q` and `k` with `posenc.interleaved_to_half` between the lines of `right` and `wrong`, and see the
+# **Try it.** Convert `q` and `k` with `posenc.rotary.interleaved_to_half` between the lines of `right` and `wrong`, and see the
 # error vanish. Then convert only `q`.
 
 # %% [markdown] lang="zh"
@@ -252,8 +252,8 @@ fig.colorbar(image, ax=axes, label="s, Δs", shrink=0.8);
 d, length, factor = 64, 512, 8
 methods = {
     "ω": posenc.sinusoidal_frequencies(d),
-    "ω/8": posenc.linear_frequencies(d, factor),
-    "YaRN": posenc.yarn_frequencies(d, factor, original_length=length),
+    "ω/8": posenc.rotary.linear_frequencies(d, factor),
+    "YaRN": posenc.rotary.yarn_frequencies(d, factor, original_length=length),
 }
 unit = np.tile([1.0, 0.0], d // 2)
 
@@ -278,7 +278,7 @@ axes[0].legend();
 # Linear interpolation blurs neighbours: one step now counts for an eighth. YaRN leaves the fast pairs alone, which see
 # neighbours, and slows those that would otherwise go where they never were in training.
 #
-# **Try it.** Add `posenc.ntk_frequencies(d, factor)` and `posenc.llama3_frequencies(d, factor, original_length=length)`.
+# **Try it.** Add `posenc.rotary.ntk_frequencies(d, factor)` and `posenc.rotary.llama3_frequencies(d, factor, original_length=length)`.
 # Which lies closest to the unscaled curve on the left, and on the right?
 
 # %% [markdown] lang="zh"
