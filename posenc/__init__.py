@@ -76,4 +76,4 @@ if not TYPE_CHECKING:
             raise AttributeError(f"module 'posenc' has no attribute {name!r}{hint}")
         from posenc import _missing
 
-        raise _missing.error(name)
+        raise _missing.error(name, __all__)

@@ -11,34 +11,35 @@ import sys
 from functools import cache
 from importlib.abc import InspectLoader
 from importlib.util import find_spec
+from pathlib import Path
 
-import posenc
 
-
-def error(name: str) -> AttributeError | ImportError:
+def error(name: str, door: list[str]) -> AttributeError | ImportError:
     """What `posenc.__getattr__` raises: an ImportError for `from posenc import name`, else an AttributeError.
 
-    Python would replace an AttributeError in such an import by an ImportError without the hint.
+    In such an import Python would replace an AttributeError by an ImportError without the hint. `door` are the
+    names that posenc does have.
     """
+    hint = _hint(name, door)
     if sys._getframe(2).f_code.co_name == "_handle_fromlist":
-        return ImportError(f"cannot import name {name!r} from 'posenc': {_hint(name)}", name="posenc")
+        return ImportError(f"cannot import name {name!r} from 'posenc': {hint}", name="posenc")
     # With an obj that is not posenc, Python does not add the nearest of posenc's own names.
-    return AttributeError(f"module 'posenc' has no attribute {name!r}: {_hint(name)}", name=name, obj=None)
+    return AttributeError(f"module 'posenc' has no attribute {name!r}: {hint}", name=name, obj=None)
 
 
-def _hint(name: str) -> str:
+def _hint(name: str, door: list[str]) -> str:
     places = _places()
-    near = [name] if name in places else difflib.get_close_matches(name, [*posenc.__all__, *places], n=1)
+    near = [name] if name in places else difflib.get_close_matches(name, [*door, *places], n=1)
     if not near:
         return "layers are in posenc.nn, pictures in posenc.plot, all else in the module of its chapter"
-    right = f"posenc.{near[0]}" if near[0] in posenc.__all__ else f"posenc.{places[near[0]]}.{near[0]}"
+    right = f"posenc.{near[0]}" if near[0] in door else f"posenc.{places[near[0]]}.{near[0]}"
     return f"it is {right}" if name in places else f"did you mean {right}?"
 
 
 @cache
 def _places() -> dict[str, str]:
     """The module of each public name."""
-    modules = [module.name for module in pkgutil.iter_modules(posenc.__path__)]
+    modules = [module.name for module in pkgutil.iter_modules([str(Path(__file__).parent)])]
     return {name: module for module in modules for name in _public(module)}
 
 

@@ -134,6 +134,7 @@ def test_formulas_are_there_at_once_and_no_hint_imports_the_rest() -> None:
 def test_no_function_hides_the_module_of_its_name() -> None:
     for name in MODULES:
         package, _, module = name.rpartition(".")
+        importlib.import_module(name)
         assert not callable(getattr(importlib.import_module(package), module)), name
 
 
