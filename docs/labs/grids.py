@@ -256,7 +256,7 @@ fig.colorbar(image, ax=axes, label="t₁", ticks=[0, 6, 13], shrink=0.7);
 #
 # 打印的数是平均误差，单位是行。每种次序的编码里都有行号；次序错了，读数器读到的却跟着图块的列走。
 #
-# **动手**：在读数器前面加上 `posenc.reorder_grid(code, 2, order, "interleaved")`。
+# **动手**：在读数器前面加上 `posenc.grids.reorder_grid(code, 2, order, "interleaved")`。
 #
 # ## 小结 {#take-away}
 #

@@ -234,7 +234,7 @@ fig.colorbar(image, ax=axes, label="s, Δs", shrink=0.8);
 #
 # 只有对角线是对的，那里 $t = u$，谁也没有相对谁转动。离它越远误差越大，很快就和分数一样大。
 #
-# **动手**：在 `right` 和 `wrong` 两行之间，用 `posenc.interleaved_to_half` 转换 `q` 和 `k`，看误差消失。然后只转换 `q` 试试。
+# **动手**：在 `right` 和 `wrong` 两行之间，用 `posenc.rotary.interleaved_to_half` 转换 `q` 和 `k`，看误差消失。然后只转换 `q` 试试。
 
 # %% [markdown] lang="en"
 # ## Stretching a context {#stretch}
@@ -288,7 +288,7 @@ axes[0].legend();
 #
 # 线性插值把相邻的位置弄模糊了：现在一步只当八分之一步用。YaRN 不动快的频率对，相邻位置靠它们分辨；只放慢那些会转到训练时没见过的角度的。
 #
-# **动手**：加上 `posenc.ntk_frequencies(d, factor)` 和 `posenc.llama3_frequencies(d, factor, original_length=length)`。左图里谁离原来的曲线最近？右图里呢？
+# **动手**：加上 `posenc.rotary.ntk_frequencies(d, factor)` 和 `posenc.rotary.llama3_frequencies(d, factor, original_length=length)`。左图里谁离原来的曲线最近？右图里呢？
 
 # %% [markdown] lang="en"
 # ## What to take away {#take-away}

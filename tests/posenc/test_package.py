@@ -71,7 +71,7 @@ def test_every_public_thing_is_documented(name: str) -> None:
 def test_every_public_name_stands_on_a_page(language: str) -> None:
     """In a block, in code within a line, or in a lab."""
     pages = (PACKAGE.parent / "docs" / language).rglob("*.md")
-    labs = (PACKAGE.parent / "docs" / language / "labs").glob("*.py")
+    labs = (PACKAGE.parent / "docs" / "labs").glob("*.py")
     texts = [
         code
         for page in pages
