@@ -32,8 +32,6 @@ from posenc._arrays import Array, is_array, is_tensor, namespace, to_device_of
 from posenc._checks import check_flag, integer
 
 __all__ = [
-    "LaplacianCodes",
-    "adjacency",
     "anchor_distances",
     "laplacian_eigenvectors",
     "random_walk_probabilities",

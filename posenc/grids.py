@@ -369,7 +369,7 @@ def generated_rotation(generators: Array, coordinates: Array) -> np.ndarray:
 
     R(t)ᵀ R(u) depends on u − t alone if and only if all the generators commute, G_a G_b = G_b G_a. Then one
     change of basis makes all of them blocks of 2 by 2, and this is RoPE with a table of frequencies (axes,
-    dim/2), `posenc.apply_rotary_axes`, in that basis.
+    dim/2), `posenc.rotary.apply_rotary_axes`, in that basis.
 
     Args:
         generators: skew-symmetric, shape (axes, dim, dim).

@@ -22,7 +22,7 @@ from posenc.rotary.axes import (
     mrope_frequencies,
 )
 from posenc.rotary.heads import find_period, head_frequencies
-from posenc.rotary.layouts import Layout, half_to_interleaved, interleaved_to_half
+from posenc.rotary.layouts import half_to_interleaved, interleaved_to_half
 from posenc.rotary.rotation import apply_rotary, offset_query, rotary_matrix
 from posenc.rotary.scaling import (
     dynamic_ntk_frequencies,
@@ -38,7 +38,6 @@ from posenc.rotary.scaling import (
 from posenc.rotary.xpos import apply_xpos
 
 __all__ = [
-    "Layout",
     "apply_rotary",
     "apply_rotary_axes",
     "apply_xpos",

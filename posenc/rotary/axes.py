@@ -128,7 +128,7 @@ def mixed_frequencies(dim: int, angle: float | Array, *, base: float = 10000.0) 
 
     axial_frequencies(dim, 2), each frequency i of the rows and its twin of the columns turned together: they become
     ω_i (cos θ_i, sin θ_i) and ω_i (−sin θ_i, cos θ_i). θ = 0 is axial. RoPE-Mixed starts from them, with an angle of
-    its own for each head, and trains them: `posenc.apply_rotary_axes` passes gradients to frequencies.
+    its own for each head, and trains them: `posenc.rotary.apply_rotary_axes` passes gradients to frequencies.
 
     Args:
         dim: width that is turned, a multiple of 4.

@@ -55,7 +55,7 @@ def half_to_interleaved(
     The inverse of `interleaved_to_half`: columns 0, m, 1, m + 1, ... of each head, m = rotary_dim/2.
 
     Args:
-        x, axis, head_dim, rotary_dim: as in `posenc.interleaved_to_half`.
+        x, axis, head_dim, rotary_dim: as in `posenc.rotary.interleaved_to_half`.
 
     Returns:
         Array of the shape and dtype of x.
