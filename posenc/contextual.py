@@ -72,7 +72,8 @@ def forget_bias(log_gates: OneArray, n_query: int | None = None, *, dtype: DType
     Constant gates, log f = −m, give −m · (t − u), which is `posenc.alibi_bias`.
 
     Args:
-        log_gates: log f of all tokens so far, shape (..., heads, n), as in `posenc.forget_positions`.
+        log_gates: log f of all tokens so far, shape (..., heads, n), as in
+            `posenc.contextual.forget_positions`.
         n_query: the queries are the last n_query tokens. 1 gives the row of a decoding step, bit for bit. All
             tokens if None.
         dtype: floating dtype of the result. That of log_gates if None.

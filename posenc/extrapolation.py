@@ -71,12 +71,14 @@ def unseen_angles(
         frequencies: ω_i of training, shape (pairs,), in radians per position, at least 0.
         trained_length: L, in tokens, at least 1.
         length: n, in tokens, at least 1.
-        stretched: ω'_i, the frequencies at length n, such as `posenc.yarn_frequencies` gives. If None, ω_i.
+        stretched: ω'_i, the frequencies at length n, such as `posenc.rotary.yarn_frequencies` gives. If None,
+            ω_i.
 
     Returns:
         float64 array (pairs,) between 0 and 1, of the library of frequencies.
 
-    >>> from posenc import linear_frequencies, sinusoidal_frequencies
+    >>> from posenc import sinusoidal_frequencies
+    >>> from posenc.rotary import linear_frequencies
     >>> usual = sinusoidal_frequencies(8)
     >>> unseen_angles(usual, 32, 256).round(3)
     array([0.   , 0.491, 0.357, 0.036])

@@ -32,8 +32,6 @@ from posenc._arrays import Array, OneArray, is_array, is_tensor, namespace, to_d
 from posenc._checks import check_flag, check_word, integer
 
 __all__ = [
-    "LaplacianCodes",
-    "adjacency",
     "anchor_distances",
     "laplacian_eigenvectors",
     "random_walk_probabilities",

@@ -246,7 +246,7 @@ def jitter_coordinates(
     each axis. ln r is uniform in ± ln rescale, one draw for all axes. All positions share the draws.
 
     Args:
-        coordinates: floating, shape (..., axes), such as `posenc.grid_coordinates(shape, centered=True)`.
+        coordinates: floating, shape (..., axes), such as `posenc.grids.grid_coordinates(shape, centered=True)`.
         rng: source of the random numbers.
         shift: at least 0. jitter, rescale: at least 1. The defaults change nothing.
 
@@ -378,7 +378,7 @@ def generated_rotation(generators: ArrayLike, coordinates: ArrayLike) -> np.ndar
 
     R(t)ᵀ R(u) depends on u − t alone if and only if the generators commute, G_a G_b = G_b G_a. Then in one
     basis all of them are blocks of 2 by 2, and R is RoPE with frequencies (axes, dim/2),
-    `posenc.apply_rotary_axes`, in that basis.
+    `posenc.rotary.apply_rotary_axes`, in that basis.
 
     Args:
         generators: skew-symmetric, shape (axes, dim, dim).

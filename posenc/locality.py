@@ -75,7 +75,7 @@ def rbf_encoding(
     Args:
         positions: an integer n for 0, 1, ..., n − 1, or an array of integer or real (float32, float64)
             positions of any shape.
-        centers: c_j, shape (m,), in positions, such as `posenc.locality.rbf_centers` gives.
+        centers: c_j, shape (m,), in positions, such as `posenc.rbf_centers` gives.
         sigma: width σ of a bump, in positions, finite and above 0.
         dtype: floating dtype of the result, computed in float64 and rounded once; the library's default one
             if None. With an integer n a torch dtype gives a torch tensor on the CPU.

@@ -31,8 +31,6 @@ from posenc.sinusoidal import code_distance, sinusoidal_encoding, sinusoidal_fre
 
 __all__ = [
     "alias_offsets",
-    "cosine_only_encoding",
-    "min_code_distance",
     "offset_head",
     "offset_share",
     "positional_scores",
@@ -125,25 +123,6 @@ def sine_only_encoding(
     return sinusoidal_encoding(positions, 2 * dim, base=base, dtype=dtype)[..., 0::2]
 
 
-def cosine_only_encoding(
-    positions: int | ArrayLike, dim: int, *, base: float = 10000.0, dtype: DType | None = None
-) -> Array:
-    """A code of cosines without sines, to show what is lost without them. Each column has its own frequency.
-
-    C(t, j) = cos(t · base^(−j/dim)), j = 0, ..., dim − 1: the cosines of the code of width 2 · dim.
-
-    C(−t) = C(t), and no matrix maps C(t) to C(t + k) for every t.
-
-    Args and result: as in `posenc.shift.sine_only_encoding`.
-
-    >>> cosine_only_encoding(2, 4).round(4)
-    array([[1.    , 1.    , 1.    , 1.    ],
-           [0.5403, 0.995 , 1.    , 1.    ]])
-    """
-    dim = integer("dim", dim, minimum=1)
-    return sinusoidal_encoding(positions, 2 * dim, base=base, dtype=dtype)[..., 1::2]
-
-
 def _block_diagonal(blocks: Array, xp: Namespace) -> Array:
     """(..., m, 2, 2) blocks as the (..., 2m, 2m) matrix that has them on its diagonal."""
     m = blocks.shape[-3]
@@ -175,27 +154,6 @@ def relative_kernel(offsets: int | ArrayLike, dim: int, *, base: float = 10000.0
     """
     distance = code_distance(offsets, dim, base=base)
     return dim / 2 - distance**2 / 2
-
-
-def min_code_distance(n: int, *, dim: int, base: float = 10000.0) -> float:
-    """The smallest distance between the codes of two of the positions 0..n−1.
-
-    min over 1 ≤ k < n of ‖PE(t + k) − PE(t)‖.
-
-    Args:
-        n: number of positions, at least 2.
-        dim: width of the encoding, even and at least 2.
-        base: as in `posenc.sinusoidal_frequencies`.
-
-    Returns:
-        The distance as a float. It is above 0 in exact arithmetic, because π is irrational. If no two codes are
-        closer than neighbours, it is `posenc.sinusoidal.code_distance(2, dim)[1]`.
-
-    >>> round(min_code_distance(5000, dim=4), 4), round(min_code_distance(5000, dim=64), 4)
-    (0.0444, 1.4718)
-    """
-    n = integer("n", n, minimum=2)
-    return float(np.min(code_distance(np.arange(1, n), dim, base=base)))
 
 
 def alias_offsets(n: int, *, dim: int, tolerance: float | None = None, base: float = 10000.0) -> np.ndarray:

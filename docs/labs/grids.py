@@ -98,12 +98,12 @@ ax.tick_params(which="minor", length=0)
 
 # %%
 dim, g = 64, 7.0
-places = posenc.grid_coordinates((n, n))
+places = posenc.grids.grid_coordinates((n, n))
 same = np.tile([1.0, 0.0], (n * n, dim // 2))
 
 
 def turned(frequencies):
-    return posenc.apply_rotary_axes(same, places, frequencies)
+    return posenc.rotary.apply_rotary_axes(same, places, frequencies)
 
 
 spread = 1.94 * np.arange(dim // 4)
@@ -184,8 +184,8 @@ for ax, eighths in zip(axes, [0, 1, 2]):
 # %%
 remember = places.astype(float)
 stretched = {
-    "1-D": posenc.interpolate_table(remember, 21 * 21),
-    "2-D": posenc.interpolate_grid(remember, (n, n), (21, 21)),
+    "1-D": posenc.learned.interpolate_table(remember, 21 * 21),
+    "2-D": posenc.grids.interpolate_grid(remember, (n, n), (21, 21)),
 }
 shades = {"cmap": "viridis", "vmin": 0, "vmax": n - 1, "interpolation": "none"}
 fig, axes = plt.subplots(1, 2, figsize=(4.8, 2.6), sharey=True)
@@ -225,7 +225,7 @@ ours = posenc.grid_encoding((n, n), dim, base=100)
 reader = np.linalg.lstsq(ours, places[:, 0].astype(float), rcond=1e-8)[0]
 fig, axes = plt.subplots(1, 3, figsize=(4.8, 2.2), sharey=True)
 for ax, order in zip(axes, ["interleaved", "mae", "timm"]):
-    code = posenc.reorder_grid(ours, 2, "interleaved", order)
+    code = posenc.grids.reorder_grid(ours, 2, "interleaved", order)
     read = (code @ reader).reshape(n, n)
     image = ax.imshow(read, **shades)
     ax.set_title(order, fontsize=10)
@@ -240,7 +240,7 @@ fig.colorbar(image, ax=axes, label="t₁", ticks=[0, 6, 13], shrink=0.7);
 #
 # The printed numbers are mean errors in rows. In every order the code holds the row. But what the reader finds now follows the column of the patch.
 #
-# **Try it.** Put `posenc.reorder_grid(code, 2, order, "interleaved")` before the reader.
+# **Try it.** Put `posenc.grids.reorder_grid(code, 2, order, "interleaved")` before the reader.
 #
 # ## What to take away {#take-away}
 #
@@ -256,7 +256,7 @@ fig.colorbar(image, ax=axes, label="t₁", ticks=[0, 6, 13], shrink=0.7);
 #
 # 打印的数是平均误差，单位是行。每种次序的编码里都有行号；次序错了，读数器读到的却跟着图块的列走。
 #
-# **动手**：在读数器前面加上 `posenc.reorder_grid(code, 2, order, "interleaved")`。
+# **动手**：在读数器前面加上 `posenc.grids.reorder_grid(code, 2, order, "interleaved")`。
 #
 # ## 小结 {#take-away}
 #

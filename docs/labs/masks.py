@@ -27,14 +27,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import posenc
-from posenc import dot_product_attention
-from posenc.masks import (
-    check_padding,
-    key_padding_mask,
-    leak_in,
-    leak_out,
-    pad_batch,
-)
+from posenc import dot_product_attention, key_padding_mask
+from posenc.masks import check_padding, leak_in, leak_out, pad_batch
 
 plt.rcParams["figure.constrained_layout.use"] = True
 plt.rcParams["axes.prop_cycle"] = plt.cycler(

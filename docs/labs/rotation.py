@@ -225,7 +225,7 @@ fig.colorbar(image, ax=axes, label="s, Δs", shrink=0.8);
 # Only the diagonal, where $t = u$ and nothing turns against anything, is right. Away from it the error grows, and is
 # soon as large as the scores.
 #
-# **Try it.** Convert `q` and `k` with `posenc.interleaved_to_half` between the lines of `right` and `wrong`, and see the
+# **Try it.** Convert `q` and `k` with `posenc.rotary.interleaved_to_half` between the lines of `right` and `wrong`, and see the
 # error vanish. Then convert only `q`.
 
 # %% [markdown] lang="zh"
@@ -234,7 +234,7 @@ fig.colorbar(image, ax=axes, label="s, Δs", shrink=0.8);
 #
 # 只有对角线是对的，那里 $t = u$，谁也没有相对谁转动。离它越远误差越大，很快就和分数一样大。
 #
-# **动手**：在 `right` 和 `wrong` 两行之间，用 `posenc.interleaved_to_half` 转换 `q` 和 `k`，看误差消失。然后只转换 `q` 试试。
+# **动手**：在 `right` 和 `wrong` 两行之间，用 `posenc.rotary.interleaved_to_half` 转换 `q` 和 `k`，看误差消失。然后只转换 `q` 试试。
 
 # %% [markdown] lang="en"
 # ## Stretching a context {#stretch}
@@ -252,8 +252,8 @@ fig.colorbar(image, ax=axes, label="s, Δs", shrink=0.8);
 d, length, factor = 64, 512, 8
 methods = {
     "ω": posenc.sinusoidal_frequencies(d),
-    "ω/8": posenc.linear_frequencies(d, factor),
-    "YaRN": posenc.yarn_frequencies(d, factor, original_length=length),
+    "ω/8": posenc.rotary.linear_frequencies(d, factor),
+    "YaRN": posenc.rotary.yarn_frequencies(d, factor, original_length=length),
 }
 unit = np.tile([1.0, 0.0], d // 2)
 
@@ -278,7 +278,7 @@ axes[0].legend();
 # Linear interpolation blurs neighbours: one step now counts for an eighth. YaRN leaves the fast pairs alone, which see
 # neighbours, and slows those that would otherwise go where they never were in training.
 #
-# **Try it.** Add `posenc.ntk_frequencies(d, factor)` and `posenc.llama3_frequencies(d, factor, original_length=length)`.
+# **Try it.** Add `posenc.rotary.ntk_frequencies(d, factor)` and `posenc.rotary.llama3_frequencies(d, factor, original_length=length)`.
 # Which lies closest to the unscaled curve on the left, and on the right?
 
 # %% [markdown] lang="zh"
@@ -288,7 +288,7 @@ axes[0].legend();
 #
 # 线性插值把相邻的位置弄模糊了：现在一步只当八分之一步用。YaRN 不动快的频率对，相邻位置靠它们分辨；只放慢那些会转到训练时没见过的角度的。
 #
-# **动手**：加上 `posenc.ntk_frequencies(d, factor)` 和 `posenc.llama3_frequencies(d, factor, original_length=length)`。左图里谁离原来的曲线最近？右图里呢？
+# **动手**：加上 `posenc.rotary.ntk_frequencies(d, factor)` 和 `posenc.rotary.llama3_frequencies(d, factor, original_length=length)`。左图里谁离原来的曲线最近？右图里呢？
 
 # %% [markdown] lang="en"
 # ## What to take away {#take-away}

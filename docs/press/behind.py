@@ -1,7 +1,156 @@
-"""Stub."""
+"""While the books are served, their blocks run behind: pages are there at once, drawings and checks follow.
 
-SERVING = False
+What stands in the pages is shown, with a line that says how many blocks have not run yet. The page that is open goes
+first; the site is built again when its blocks have run, and when all have. After an edit the build waits a moment for
+the blocks of the open page, so that one reload shows what they do now.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+from press import books, cache, pages
+from press.languages import LANGUAGES
+from press.running import dependencies, execute
+from press.running.book_blocks import Parts, Runs, Workers, twins
+
+PATIENCE = 4.0  # seconds that a build waits for the blocks of the open page
+PROGRESS = "progress.txt"  # in the served folder: 'ran of all'
+
+SERVING = False  # set when MkDocs starts; it loads hook.py anew for each build
 
 
-def first(root): ...
-def attach(server, root): ...
+class Server(Protocol):
+    """What is asked of MkDocs' server."""
+
+    root: str
+
+    def watch(self, path: str) -> None: ...
+    def get_app(self) -> Callable[..., Iterable[bytes]] | None: ...
+    def set_app(self, application: Any) -> None: ...
+
+
+class Behind:
+    """The blocks that have not run yet, and who runs them."""
+
+    def __init__(self) -> None:
+        self.open = ""  # the page that was asked for last: 'rotary.md'
+        self._attached = threading.Event()
+        self._server: Server | None = None
+        self._workers: Workers | None = None
+        self._posenc = ""  # the package that the workers have imported
+        self._thread: threading.Thread | None = None
+        self._done = cache.folder() / "served"
+
+    def attach(self, server: Server) -> None:
+        """Watches which page is open, and has the server build again when blocks have run."""
+        application = server.get_app()
+        assert application is not None
+
+        def watched(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+            if (path := environ.get("PATH_INFO", "")).endswith(".html"):
+                self.open = path.removeprefix("/").partition("/")[2].removesuffix(".html") + ".md"
+            return application(environ, start_response)
+
+        server.set_app(watched)
+        cache.write(self._done / "once", b"")
+        server.watch(str(self._done))
+        self._server = server
+        self._attached.set()
+
+    def before_build(self, root: Path) -> None:
+        """Runs the blocks of the open page, as far as they run within PATIENCE."""
+        self._pause()
+        if not self._attached.is_set():
+            Runs().failures.clear()  # once; after that a block is run again when it changes
+            return
+        runs = Runs()
+        files = [root / "docs" / language / self.open for language in LANGUAGES] if self.open else []
+        read = [
+            {self.open: pages.read(path)} for path in files if self._is_page(path) and not runs.has_run(path)
+        ]
+        if jobs := runs.jobs(twins(*read)):
+            self._ready().run(iter(jobs), runs.take, until=time.monotonic() + PATIENCE)
+
+    def after_build(self, root: Path) -> None:
+        """Begins to run what is left."""
+        self._thread = threading.Thread(target=self._run, args=(root,), daemon=True)
+        self._thread.start()
+
+    def _is_page(self, path: Path) -> bool:
+        return path.is_file() or (path.parents[2] / "labs" / f"{path.stem}.py").is_file()
+
+    def _ready(self) -> Workers:
+        """The workers, with posenc as it is now."""
+        posenc = dependencies.sources().digest_of_all
+        if self._workers is None:
+            self._workers = Workers()
+        elif posenc != self._posenc:
+            self._workers.fresh()
+        self._posenc = posenc
+        return self._workers
+
+    def _pause(self) -> None:
+        if self._thread and self._thread.is_alive():
+            if self._workers:
+                self._workers.stop()
+            self._thread.join()
+
+    def _run(self, root: Path) -> None:
+        runs = Runs()
+        read = books.unfinished(root, runs)
+        left: dict[str, list[list[Parts]]] = {}
+        for name in dict.fromkeys(name for book in read for name in book):
+            page = [{name: book[name]} for book in read if name in book]
+            if jobs := runs.jobs(twins(*page)):
+                left[name] = jobs
+        for page in [page for book in read for page in book.values()]:
+            runs.note(page)
+        if not left:
+            return
+        of_page = {id(job): name for name, jobs in left.items() for job in jobs}
+        waiting = {name: len(jobs) for name, jobs in left.items()}
+        count = sum(waiting.values())
+        self._attached.wait()
+
+        def next_jobs() -> Iterator[list[Parts]]:
+            while left:
+                name = self.open if self.open in left else next(iter(left))
+                yield left[name].pop(0)
+                if not left[name]:
+                    del left[name]
+
+        def take(job: list[Parts], outcomes: list[execute.Outcome]) -> None:
+            runs.take(job, outcomes)
+            name = of_page[id(job)]
+            waiting[name] -= 1
+            self._say(count - sum(waiting.values()), count)
+            if not waiting[name] and name == self.open:
+                self._build_again()
+
+        self._ready().run(next_jobs(), take)
+        for page in [page for book in read for page in book.values()]:
+            runs.note(page)
+        if not any(waiting.values()):
+            self._build_again()
+
+    def _say(self, ran: int, count: int) -> None:
+        print(
+            f"\rBlocks that have run: {ran} of {count} ",
+            end="\n" * (ran == count),
+            file=sys.stderr,
+            flush=True,
+        )
+        if self._server:
+            cache.write(Path(self._server.root) / PROGRESS, f"{ran} / {count}".encode())
+
+    def _build_again(self) -> None:
+        cache.write(self._done / "once", str(time.time()).encode())
+
+
+BEHIND = Behind()

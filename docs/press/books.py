@@ -10,6 +10,7 @@ import logging
 import multiprocessing
 import os
 import sys
+import threading
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -25,7 +26,6 @@ _PRELOADED = [
     "press.warm",
     "mkdocs.commands.build",
     "material.plugins.search.plugin",
-    "mkdocs_jupyter.plugin",
 ]
 
 
@@ -41,19 +41,29 @@ class Order:
     environment: dict[str, str]
 
 
-def sources(root: Path) -> list[dict[str, pages.Page]]:
-    """The pages of both books."""
-    return [
-        {path.name: pages.read(path) for path in sorted((root / "docs" / language).glob("*.md"))}
-        for language in LANGUAGES
-    ]
+def names(root: Path, language: str) -> list[str]:
+    """The pages of a book."""
+    chapters = sorted(path.name for path in (root / "docs" / language).glob("*.md"))
+    return chapters + [f"labs/{path.stem}.md" for path in sorted((root / "docs" / "labs").glob("*.py"))]
+
+
+def unfinished(root: Path, runs: book_blocks.Runs) -> list[dict[str, pages.Page]]:
+    """Of each book the pages with blocks that are not in the cache, or have failed."""
+    books = []
+    for language in LANGUAGES:
+        paths = {name: root / "docs" / language / name for name in names(root, language)}
+        books.append({name: pages.read(path) for name, path in paths.items() if not runs.has_run(path)})
+    return books
 
 
 def run_blocks(root: Path) -> None:
     """Runs all blocks of both books that are not in the cache."""
     runs = book_blocks.Runs()
     runs.failures.clear()
-    runs.execute(book_blocks.twins(*sources(root)))
+    books = unfinished(root, runs)
+    runs.execute(book_blocks.twins(*books))
+    for page in [page for book in books for page in book.values()]:
+        runs.note(page)
 
 
 def start(root: Path, site: Path, url: str, serving: bool) -> list[BaseProcess]:
@@ -80,12 +90,25 @@ def finish(started: list[BaseProcess]) -> None:
         raise BookError("a book could not be built")
 
 
+def end_with_parent() -> None:
+    """A book ends with its build, if that is killed: it would go on writing into the folder of the next one."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 def build(order: Order) -> None:
     """Builds one book, in this process."""
     from mkdocs.commands.build import build as mkdocs_build
     from mkdocs.config import load_config
     from mkdocs.exceptions import Abort, BuildError
 
+    end_with_parent()
     os.environ.clear()
     os.environ.update(order.environment)
     handler = logging.StreamHandler()

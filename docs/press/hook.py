@@ -76,16 +76,14 @@ def kept(page: Page) -> Kept | None:
 
 
 def on_startup(command: Literal["build", "gh-deploy", "serve"], dirty: bool) -> None:
-    BOOK.serving = command == "serve"
+    behind.SERVING = command == "serve"
 
 
 def on_config(config: MkDocsConfig) -> None:
     home = bool(config.extra.get("home"))
     language = "" if home else str(config.theme.get("language") or config.theme.get("locale") or "en")
     global BOOK
-    BOOK = Book(
-        language, Path(config.docs_dir), config.site_url or "", serving=BOOK.serving or behind.SERVING
-    )
+    BOOK = Book(language, Path(config.docs_dir), config.site_url or "", serving=behind.SERVING)
 
 
 @said_by_mkdocs
@@ -96,7 +94,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
         raise BookError("\n".join(faults))
     root = Path(config.config_file_path).parent
     if BOOK.executes and BOOK.serving:
-        behind.first(root)
+        behind.BEHIND.before_build(root)
     elif BOOK.executes:
         books.run_blocks(root)
 
@@ -257,6 +255,8 @@ def on_post_build(config: MkDocsConfig) -> None:
         pyodide.ship(site)
         books.finish(BOOK.processes)
     exports.write_contents(site, BOOK, config.site_name, config.site_description or "")
+    if BOOK.executes and BOOK.serving and not BOOK.language:
+        behind.BEHIND.after_build(Path(config.config_file_path).parent)
 
 
 def finish_pages(site: Path) -> dict[str, Kept]:
@@ -281,4 +281,4 @@ def finish_pages(site: Path) -> dict[str, Kept]:
 
 def on_serve(server: LiveReloadServer, config: MkDocsConfig, builder: Callable[..., None]) -> None:
     if not BOOK.language:
-        behind.attach(server, Path(config.config_file_path).parent)
+        behind.BEHIND.attach(server)

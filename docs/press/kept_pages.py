@@ -2,8 +2,8 @@
 
 A page is looked up twice. Its first name holds its source, posenc and everything else that may matter. Where there
 is nothing under it, its blocks are run as far as they must, and the second name holds what they did instead of
-posenc: an edit of a formula renders only the pages whose numbers or drawings it changes. A page with a fault, or
-with a block that has not run yet, is not kept.
+posenc: an edit of a formula renders only the pages whose numbers or drawings it changes. A page with a fault is not
+kept, and one with blocks that have not run yet only under its second name, which says which they are.
 """
 
 from __future__ import annotations
@@ -65,20 +65,20 @@ class KeptPages:
             prepared = self.book.prepared.get(name)
             second = cache.key(own, *prepared.results) if prepared else first
             self._names[name] = first, second
-            sound = prepared is None or not (prepared.faults or prepared.pending)
-            if sound and self._take(name, second):
-                self._first.put(first, second)
-            else:
+            if (prepared and prepared.faults) or not self._take(name, second):
                 missing.append(name)
+            elif not (prepared and prepared.pending):
+                self._first.put(first, second)
         return missing
 
     def keep(self, name: str, page: Kept) -> None:
         """Keeps a page that has been built."""
         prepared = self.book.prepared.get(name)
-        if name in self._names and not (prepared and (prepared.faults or prepared.pending)):
+        if name in self._names and not (prepared and prepared.faults):
             first, second = self._names[name]
             self._second.put(second, json.dumps(asdict(page), ensure_ascii=False))
-            self._first.put(first, second)
+            if not (prepared and prepared.pending):
+                self._first.put(first, second)
 
     def prune(self) -> None:
         for store in (self._first, self._second):

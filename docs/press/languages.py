@@ -1,4 +1,4 @@
-"""Joins the two books: each page knows its twin in the other language, and no removed page stays behind."""
+"""Joins the two books: each page knows its twin in the other language."""
 
 from __future__ import annotations
 

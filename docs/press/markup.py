@@ -16,6 +16,10 @@ from press.runtime import pyodide
 if TYPE_CHECKING:
     from press.book import Book
 
+PENDING = {
+    "en": "Blocks of this page that have not run yet: {}. It loads again when they have.",
+    "zh": "本页还有 {} 段代码没有运行完；运行完以后，页面会自己刷新。",
+}
 _TOKEN = "POSENCFIGURE{}END"
 _DRAWING = re.compile(r'(<figure class="plot">)(<svg .*?</svg>)', re.DOTALL)
 _OUTPUT = re.compile(r'<div class="[\w -]*\boutput no-copy highlight">(.*?</pre>)</div>', re.DOTALL)
@@ -88,7 +92,7 @@ def with_figures(content: str, book: Book, name: str) -> str:
             )
         shown = _figure(figure, drawn.get(figure.line), book.language, f"plot-{index + 1}")
         content = content.replace(place, shown)
-    return _faults(prepared.faults) + content
+    return _pending(prepared.pending, book) + _faults(prepared.faults) + content
 
 
 def drawings_aside(content: str, book: Book, name: str) -> str:
@@ -125,6 +129,18 @@ def _figure(figure: pages.Figure, drawing: dict[str, Any] | None, language: str,
         return ""
     description = figure.description or figures.described(drawing["axes"], language)
     return live.wrapped(figures.figure(drawing["svg"], figure.caption, description, name), figure)
+
+
+def _pending(count: int, book: Book) -> str:
+    """While serving: how many blocks of the page have not run yet, and how far it is; the page is built again then."""
+    if not count:
+        return ""
+    said = PENDING[book.language].format(count)
+    script = (
+        "setInterval(async()=>{const r=await fetch('/progress.txt');"
+        "if(r.ok)document.getElementById('progress').textContent=await r.text()},1000)"
+    )
+    return f'<div class="admonition note"><p>{said} <span id="progress"></span></p><script>{script}</script></div>\n'
 
 
 def _faults(faults: list[pages.Fault]) -> str:

@@ -5,22 +5,15 @@ time; `extrapolation` is a sweep of many hundred trainings, and the file of what
 nothing: it puts the same questions to all schemes.
 """
 
-from posenc.experiments.addition import ProbeResult, TrainingSteps, probe_sum, train_steps
+from posenc.experiments.addition import probe_sum, train_steps
 from posenc.experiments.choosing import compare_schemes, scheme_table
-from posenc.experiments.contextual import SentenceResult, train_sentence_task
-from posenc.experiments.extrapolation import Results, extrapolation_results, train_extrapolation
-from posenc.experiments.order import OrderResult, train_order_task
-from posenc.experiments.reordering import ReorderingResult, reordering_sentences, train_reordering
-from posenc.experiments.times import GapResult, train_gap_task
+from posenc.experiments.contextual import train_sentence_task
+from posenc.experiments.extrapolation import extrapolation_results, train_extrapolation
+from posenc.experiments.order import train_order_task
+from posenc.experiments.reordering import reordering_sentences, train_reordering
+from posenc.experiments.times import train_gap_task
 
 __all__ = [
-    "GapResult",
-    "OrderResult",
-    "ProbeResult",
-    "ReorderingResult",
-    "Results",
-    "SentenceResult",
-    "TrainingSteps",
     "compare_schemes",
     "extrapolation_results",
     "probe_sum",

@@ -26,11 +26,9 @@ from posenc.masks.masks import (
     sdpa_mask,
 )
 from posenc.masks.outputs import apply_output_mask, leak_in, leak_out, masked_loss, masked_mean
-from posenc.masks.padding_check import PaddingChange, PaddingReport, check_padding
+from posenc.masks.padding_check import check_padding
 
 __all__ = [
-    "PaddingChange",
-    "PaddingReport",
     "apply_output_mask",
     "causal_mask",
     "check_padding",

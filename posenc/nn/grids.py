@@ -110,7 +110,7 @@ class GridEncoding(FixedTable):
 
 
 class GridRotary(RotaryEmbedding):
-    """Turns queries and keys by their places on a grid: `posenc.apply_rotary_axes` with a table made beforehand.
+    """Turns queries and keys by their places on a grid: `posenc.rotary.apply_rotary_axes` with a table made beforehand.
 
     Pair i turns by Σ_a ω_(a,i) t_a. Class tokens come first and stay as they are. The table is float32, as that
     of `RotaryEmbedding`.
@@ -119,8 +119,8 @@ class GridRotary(RotaryEmbedding):
         dim: width of a query.
         shape: length of each axis.
         frequencies: shape (axes, dim/2): `posenc.rotary.mixed_frequencies`, say; axial ones with `base` if None. Not
-            trained: for that, pass a parameter to `posenc.apply_rotary_axes`.
-        base, layout: as in `posenc.apply_rotary_axes`.
+            trained: for that, pass a parameter to `posenc.rotary.apply_rotary_axes`.
+        base, layout: as in `posenc.rotary.apply_rotary_axes`.
         class_tokens: how many tokens come before those of the grid.
 
     Shapes:

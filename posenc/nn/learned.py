@@ -31,7 +31,7 @@ class LearnedEncoding(nn.Module):
         overflow: what becomes of positions from max_len on: "error", or "clamp" to the last row.
         std: standard deviation of the normal distribution that the rows start from; 0.02 in BERT and ViT.
         resize_on_load: whether a checkpoint with another number of rows is interpolated to max_len while it
-            loads (`posenc.interpolate_table`, first row to first, last to last). If not, it is an error.
+            loads (`posenc.learned.interpolate_table`, first row to first, last to last). If not, it is an error.
 
     Shapes:
         x: (batch, seq, dim) or (seq, dim). Result: the shape and dtype of x.
@@ -116,7 +116,7 @@ class LearnedEncoding(nn.Module):
         has already made steps still holds averages of the old shape and will raise: make a new one.
 
         Args:
-            length, align_corners: as in `posenc.interpolate_table`.
+            length, align_corners: as in `posenc.learned.interpolate_table`.
         """
         with torch.no_grad():
             self.weight.data = interpolate_table(self.weight.detach(), length, align_corners=align_corners)

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from posenc._arrays import no_autocast
 from posenc._checks import check_flag, integer, number
 from posenc.nn._inputs import check_floating, check_places
-from posenc.relative import KerpleKind, relative_bias, t5_bias, t5_bucket
-from posenc.relative.kernels import FIRE_WEIGHTS, kerple, log_distance, two_layers
+from posenc.relative import relative_bias, t5_bias, t5_bucket
+from posenc.relative.kernels import FIRE_WEIGHTS, KerpleKind, kerple, log_distance, two_layers
 from posenc.relative.vectors import shaw_attention
 
 __all__ = ["FireBias", "KerpleBias", "RelativeBias", "ShawAttention", "T5Bias"]
@@ -88,14 +88,14 @@ class RelativeBias(nn.Module):
 class T5Bias(nn.Module):
     """The position bias of T5: a trained number for each head and each bucket of offsets.
 
-    forward(n) = weight[bucket(u − t)], with `posenc.t5_bucket`.
+    forward(n) = weight[bucket(u − t)], with `posenc.relative.t5_bucket`.
 
     `weight` has the name and shape of the weight of torch.nn.Embedding(num_buckets, heads), so what
     transformers saves as relative_attention_bias.weight loads. T5 does not divide its scores by sqrt(d).
 
     Args:
         num_heads: number of heads.
-        num_buckets, max_distance, bidirectional: as in `posenc.t5_bucket`. An encoder is bidirectional, a
+        num_buckets, max_distance, bidirectional: as in `posenc.relative.t5_bucket`. An encoder is bidirectional, a
             decoder is not: a table fits either, and says something else.
         std: as in `RelativeBias`.
 

@@ -44,7 +44,7 @@ class RotaryEmbedding(FixedTable):
         dim: width of a query, even and at least 2.
         max_len: number of positions in the table. A longer input is an error, never a wrong rotation.
         base, layout, rotary_dim, frequencies, scale: as in `posenc.apply_rotary`. Frequencies may come from
-            `posenc.yarn_frequencies` and the like, with its attention factor as scale. They are radians a
+            `posenc.rotary.yarn_frequencies` and the like, with its attention factor as scale. They are radians a
             position: if all are 2π or more they are refused, for so are wavelengths.
 
     Shapes:

@@ -74,8 +74,8 @@ def axis_pairs(
     """Which pair of turned vectors follows which axis: a mark for each pair and axis, at its wavelength 2π/|ω|.
 
     Args:
-        frequencies: label to frequencies (axes, dim/2) as in `posenc.apply_rotary_axes`; one to three, each a panel,
-            with at most six axes. Where a frequency is 0 there is no mark.
+        frequencies: label to frequencies (axes, dim/2) as in `posenc.rotary.apply_rotary_axes`; one to three, each
+            a panel, with at most six axes. Where a frequency is 0 there is no mark.
         names: of the axes; their numbers if None.
         lang: language of the labels, "en" or "zh".
 

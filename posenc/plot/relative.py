@@ -36,14 +36,14 @@ def bucket_staircase(
 
     Args:
         reach: offsets −reach..reach are drawn, at least 1.
-        num_buckets, max_distance: as in `posenc.t5_bucket`.
+        num_buckets, max_distance: as in `posenc.relative.t5_bucket`.
         lang: language of the labels, "en" or "zh".
 
     Returns:
         The axes.
 
     Raises:
-        ValueError: reach is below 1; others as in `posenc.t5_bucket`.
+        ValueError: reach is below 1; others as in `posenc.relative.t5_bucket`.
     """
     check_lang(lang)
     reach = integer("reach", reach, minimum=1)

@@ -9,14 +9,13 @@ kernels   a function of the offset with few trained numbers: KERPLE, FIRE
 vectors   a trained vector for each offset, in the scores and in the output: Shaw
 """
 
-from posenc.relative.kernels import KerpleKind, fire_bias, fire_distance, kerple_bias
+from posenc.relative.kernels import fire_bias, fire_distance, kerple_bias
 from posenc.relative.offsets import relative_offsets, toeplitz_bias
 from posenc.relative.t5 import t5_bias, t5_bucket
 from posenc.relative.tables import relative_bias
 from posenc.relative.vectors import shaw_attention, shaw_scores, shaw_values
 
 __all__ = [
-    "KerpleKind",
     "fire_bias",
     "fire_distance",
     "kerple_bias",

@@ -65,7 +65,7 @@ def t5_bias(
 ) -> Array:
     """The position bias of T5: a number for each bucket and head.
 
-    B(t, u) = table[bucket(u − t)], with the bucket of `posenc.t5_bucket`.
+    B(t, u) = table[bucket(u − t)], with the bucket of `posenc.relative.t5_bucket`.
 
     T5 does not divide scores by sqrt(d). With its checkpoints pass scale=1.0 to `posenc.dot_product_attention`.
 
@@ -73,7 +73,7 @@ def t5_bias(
         table: shape (num_buckets, heads), or (num_buckets,) for one head, floating. In transformers it is
             relative_attention_bias.weight.
         query_positions, key_positions: as in `posenc.relative.relative_offsets`, but integers.
-        max_distance, num_buckets, bidirectional: as in `posenc.t5_bucket`.
+        max_distance, num_buckets, bidirectional: as in `posenc.relative.t5_bucket`.
 
     Raises:
         ValueError: a table without num_buckets rows. A transposed table is noticed only if the two

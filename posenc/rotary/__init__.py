@@ -20,7 +20,6 @@ Source: Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding
 https://arxiv.org/abs/2104.09864
 """
 
-from posenc.rotary._turn import Layout
 from posenc.rotary.axes import (
     apply_rotary_axes,
     axial_frequencies,
@@ -45,7 +44,6 @@ from posenc.rotary.scaling import (
 from posenc.rotary.xpos import apply_xpos
 
 __all__ = [
-    "Layout",
     "apply_rotary",
     "apply_rotary_axes",
     "apply_xpos",

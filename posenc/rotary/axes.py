@@ -139,7 +139,7 @@ def mixed_frequencies(dim: int, angle: float | Array, *, base: float = 10000.0) 
     ω_i (cos θ_i, sin θ_i) and ω_i (−sin θ_i, cos θ_i). With θ = 0 they stay axial.
 
     RoPE-Mixed initialises each head with its own angle and then trains the frequencies.
-    `posenc.apply_rotary_axes` passes gradients to frequencies.
+    `posenc.rotary.apply_rotary_axes` passes gradients to frequencies.
 
     Args:
         dim: rotated width, a multiple of 4.
@@ -240,7 +240,7 @@ def mrope_coordinates(parts: Sequence[int | Sequence[int]]) -> np.ndarray:
         parts: in order, a number of text tokens, or (frames, rows, columns) of a grid. An image has 1 frame.
 
     Returns:
-        Integer NumPy array (tokens, 3), for `posenc.apply_rotary_axes`.
+        Integer NumPy array (tokens, 3), for `posenc.rotary.apply_rotary_axes`.
 
     >>> mrope_coordinates([2, (1, 2, 2), 1]).tolist()
     [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4, 4, 4]]

@@ -48,11 +48,11 @@ def half_to_interleaved(
 ) -> ArrayT:
     """Queries or keys, or the weights that produce them, reordered from half to interleaved layout.
 
-    The inverse of `posenc.interleaved_to_half`. Takes the columns 0, m, 1, m + 1, ... of each head, m =
+    The inverse of `posenc.rotary.interleaved_to_half`. Takes the columns 0, m, 1, m + 1, ... of each head, m =
     rotary_dim/2.
 
     Args:
-        x, axis, head_dim, rotary_dim: as in `posenc.interleaved_to_half`.
+        x, axis, head_dim, rotary_dim: as in `posenc.rotary.interleaved_to_half`.
 
     Returns:
         Array of the shape and dtype of x.

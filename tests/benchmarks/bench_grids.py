@@ -13,8 +13,8 @@ from benchmark import Row, machine, new_bytes, print_table, warm_allocator
 from torch import Tensor
 from torch.nn import functional
 
-from posenc import grid_encoding, interpolate_grid
-from posenc.grids import Order
+from posenc import grid_encoding
+from posenc.grids import Order, interpolate_grid
 from posenc.nn import GridEncoding, GridRotary
 from posenc.rotary import mixed_frequencies
 

@@ -118,7 +118,7 @@ FORMULAS: dict[str, tuple[str, Any]] = {
         " m.t5Bucket(k, 10, 4096), m.t5Bucket(k, 7, 64, false)])",
         np.stack(
             [
-                posenc.t5_bucket(K, num_buckets=n, max_distance=far, bidirectional=both)
+                posenc.relative.t5_bucket(K, num_buckets=n, max_distance=far, bidirectional=both)
                 for n, far, both in ((32, 128, True), (32, 128, False), (10, 4096, True), (7, 64, False))
             ],
             axis=-1,
@@ -603,7 +603,9 @@ def test_buckets_are_those_of_posenc(page: Page, address: str, both: bool) -> No
             offsets = np.arange(-256, 257)
 
             def bucket(k: Any, n: int = int(buckets), far: int = reach) -> Any:
-                return posenc.t5_bucket(np.atleast_1d(k), num_buckets=n, max_distance=far, bidirectional=both)
+                return posenc.relative.t5_bucket(
+                    np.atleast_1d(k), num_buckets=n, max_distance=far, bidirectional=both
+                )
 
             seen = np.arange(1 - length, length if both else 1)
             trained = len(np.unique(bucket(seen)))

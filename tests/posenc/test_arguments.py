@@ -23,7 +23,7 @@ from posenc.nn import AlibiBias, GridEncoding, GridRotary, RotaryEmbedding, Sinu
 from posenc.parallel import ring_step
 from posenc.relative import fire_distance, relative_offsets
 from posenc.rotary import apply_xpos, mrope_frequencies
-from posenc.shift import cosine_only_encoding, sine_only_encoding
+from posenc.shift import sine_only_encoding
 from posenc.sinusoidal import code_distance
 
 OTHER_PARTS = ("posenc.plot", "posenc.experiments")
@@ -37,16 +37,16 @@ WITH_FLAGS: dict[str, Callable[..., Any]] = {
     "add_positions": lambda **flags: posenc.add_positions(X, X, **flags),
     "alibi_bias": lambda **flags: posenc.alibi_bias(0.5, 3, **flags),
     "anchor_distances": lambda **flags: posenc.anchor_distances(PATH, [0], **flags),
-    "grid_coordinates": lambda **flags: posenc.grid_coordinates((2, 3), **flags),
-    "interpolate_grid": lambda **flags: posenc.interpolate_grid(X, (1, 3), (1, 5), **flags),
-    "interpolate_table": lambda **flags: posenc.interpolate_table(X, 5, **flags),
+    "grid_coordinates": lambda **flags: posenc.grids.grid_coordinates((2, 3), **flags),
+    "interpolate_grid": lambda **flags: posenc.grids.interpolate_grid(X, (1, 3), (1, 5), **flags),
+    "interpolate_table": lambda **flags: posenc.learned.interpolate_table(X, 5, **flags),
     "laplacian_eigenvectors": lambda **flags: posenc.laplacian_eigenvectors(PATH, 1, **flags),
     "mrope_frequencies": lambda **flags: mrope_frequencies(12, (2, 2, 2), **flags),
     "ring_attention": lambda **flags: posenc.ring_attention([X], [X], [X], [np.arange(3)], **flags),
     "ring_step": lambda **flags: ring_step(None, X, X, X, np.arange(3), np.arange(3), **flags),
     "t5_bias": lambda **flags: posenc.t5_bias(np.ones(32), 3, **flags),
-    "t5_bucket": lambda **flags: posenc.t5_bucket(3, **flags),
-    "yarn_frequencies": lambda **flags: posenc.yarn_frequencies(64, 8, original_length=4096, **flags),
+    "t5_bucket": lambda **flags: posenc.relative.t5_bucket(3, **flags),
+    "yarn_frequencies": lambda **flags: posenc.rotary.yarn_frequencies(64, 8, original_length=4096, **flags),
     "AlibiBias": lambda **flags: AlibiBias(2, **flags),
     "LearnedEncoding": lambda **flags: nn.LearnedEncoding(4, 8, **flags),
     "RingAttention": lambda **flags: nn.RingAttention(**flags),
@@ -113,7 +113,6 @@ LAYERS = {
 OF_POSITIONS: dict[str, Callable[[torch.Tensor], Any]] = {
     "sinusoidal_encoding": lambda t: posenc.sinusoidal_encoding(t, 4),
     "sine_only_encoding": lambda t: sine_only_encoding(t, 4),
-    "cosine_only_encoding": lambda t: cosine_only_encoding(t, 4),
     "integer_encoding": lambda t: posenc.integer_encoding(t, 4, dtype=torch.float64),
     "rbf_encoding": lambda t: posenc.rbf_encoding(t, [0.0, 1.0], 1.0),
     "rbf_kernel": lambda t: rbf_kernel(t, 1.0),
@@ -121,9 +120,11 @@ OF_POSITIONS: dict[str, Callable[[torch.Tensor], Any]] = {
     "logn_scale": lambda t: logn_scale(t, 32),
     "coordinate_encoding": lambda t: coordinate_encoding(t[:, None], 4),
     "shift_matrix": lambda t: posenc.shift_matrix(t, 4),
-    "rotary_matrix": lambda t: posenc.rotary_matrix(t, 4),
+    "rotary_matrix": lambda t: posenc.rotary.rotary_matrix(t, 4),
     "apply_rotary": lambda t: posenc.apply_rotary(torch.ones(3, 4), t),
-    "apply_rotary_axes": lambda t: posenc.apply_rotary_axes(torch.ones(3, 4), t[:, None], np.ones((1, 2))),
+    "apply_rotary_axes": lambda t: posenc.rotary.apply_rotary_axes(
+        torch.ones(3, 4), t[:, None], np.ones((1, 2))
+    ),
     "apply_xpos": lambda t: apply_xpos(torch.ones(3, 4), torch.ones(3, 4), t, center=float(t[0].double())),
     "relative_offsets": relative_offsets,
     "alibi_bias": lambda t: posenc.alibi_bias(torch.ones(2), t),

@@ -28,15 +28,15 @@ CALLS = {
     "add_positions": lambda a: posenc.add_positions(a(X), a(X[::-1] / 3), scale=True),
     "concat_positions": lambda a: posenc.concat_positions(a(X), a(X[::-1] / 3)),
     "coordinate_encoding": lambda a: posenc.grids.coordinate_encoding(a(T), 8, order="mae"),
-    "interpolate_grid": lambda a: posenc.interpolate_grid(a(X), (1, 2), (3, 4), class_tokens=1),
-    "reorder_grid": lambda a: posenc.reorder_grid(a(X), 2, "interleaved", "timm"),
-    "interpolate_table": lambda a: posenc.interpolate_table(a(X), 8),
+    "interpolate_grid": lambda a: posenc.grids.interpolate_grid(a(X), (1, 2), (3, 4), class_tokens=1),
+    "reorder_grid": lambda a: posenc.grids.reorder_grid(a(X), 2, "interleaved", "timm"),
+    "interpolate_table": lambda a: posenc.learned.interpolate_table(a(X), 8),
     "learned_encoding": lambda a: posenc.learned_encoding(a(T), a(X), overflow="clamp"),
-    "half_to_interleaved": lambda a: posenc.half_to_interleaved(a(X)),
+    "half_to_interleaved": lambda a: posenc.rotary.half_to_interleaved(a(X)),
     "offset_query": lambda a: posenc.rotary.offset_query(a(X), -2, layout="half"),
-    "rotary_matrix": lambda a: posenc.rotary_matrix(a(T), 6),
+    "rotary_matrix": lambda a: posenc.rotary.rotary_matrix(a(T), 6),
     "apply_rotary": lambda a: posenc.apply_rotary(a(X), a(T[0, :1] + np.arange(3)), rotary_dim=2),
-    "apply_rotary_axes": lambda a: posenc.apply_rotary_axes(a(X), a(X[:, :2]), posenc.rotary.axial_frequencies(4, 2)),
+    "apply_rotary_axes": lambda a: posenc.rotary.apply_rotary_axes(a(X), a(X[:, :2]), np.eye(2)),
     "apply_xpos": lambda a: posenc.rotary.apply_xpos(a(X), a(X), 3, layout="half")[0],
     "sinusoidal_encoding": lambda a: posenc.sinusoidal_encoding(a(T), 6),
     "code_distance": lambda a: posenc.sinusoidal.code_distance(a(T), 6),
@@ -70,7 +70,7 @@ POSITIONS = {
     "code_distance": lambda p: posenc.sinusoidal.code_distance(p, 4),
     "relative_kernel": lambda p: posenc.shift.relative_kernel(p, 4),
     "rbf_kernel": lambda p: posenc.locality.rbf_kernel(p, 1.0),
-    "t5_bucket": lambda p: posenc.t5_bucket(p),
+    "t5_bucket": lambda p: posenc.relative.t5_bucket(p),
     "logn_scale": lambda p: posenc.logn_scale(p, 8),
     "apply_rotary": lambda p: posenc.apply_rotary(np.ones((5, 4)), p),
     "apply_xpos": lambda p: posenc.rotary.apply_xpos(np.ones((5, 4)), np.ones((5, 4)), p)[0],
@@ -105,15 +105,15 @@ WITHOUT: list[tuple[str, Any]] = [
     ("scores", lambda no: posenc.shift.offset_share(no)),
     ("block", lambda no: posenc.shift.split_block(no)),
     ("w_query", lambda no: posenc.shift.positional_scores(A, no, A)),
-    ("x", lambda no: posenc.interleaved_to_half(no)),
+    ("x", lambda no: posenc.rotary.interleaved_to_half(no)),
     ("x", lambda no: posenc.apply_rotary(no, 3)),
-    ("frequencies", lambda no: posenc.apply_rotary_axes(A, A[:, :2], no)),
+    ("frequencies", lambda no: posenc.rotary.apply_rotary_axes(A, A[:, :2], no)),
     ("values", lambda no: posenc.relative.toeplitz_bias(no, 1)),
     ("head_weight", lambda no: posenc.fire_bias(A[0], A[0], no, A[0], 3)),
     ("table", lambda no: posenc.relative_bias(no, 3)),
     ("table", lambda no: posenc.learned_encoding(3, no)),
-    ("table", lambda no: posenc.interpolate_grid(no, (1, 3), (2, 2))),
-    ("codes", lambda no: posenc.reorder_grid(no, 2, "mae", "timm")),
+    ("table", lambda no: posenc.grids.interpolate_grid(no, (1, 3), (2, 2))),
+    ("codes", lambda no: posenc.grids.reorder_grid(no, 2, "mae", "timm")),
     ("first", lambda no: posenc.locality.total_variation(no, A)),
     ("codes", lambda no: posenc.locality.gram_condition(no)),
     ("weights", lambda no: posenc.extrapolation.attention_entropy(no)),
@@ -134,7 +134,7 @@ def test_what_is_no_array_is_called_by_its_name(argument: str, call: Any, no: An
 def test_lists_where_arrays_are_wanted_are_called_by_their_name() -> None:
     rows: Any = A.tolist()
     with pytest.raises(TypeError, match=r"x must be an array, got .* of type list"):
-        posenc.interleaved_to_half(rows)
+        posenc.rotary.interleaved_to_half(rows)
     with pytest.raises(TypeError, match=r"scores must be an array, got .* of type list"):
         posenc.shift.toeplitz_spread(rows)
     with pytest.raises(TypeError, match=r"hidden_bias must be an array, got .* of type list"):
@@ -146,11 +146,11 @@ NUMBERS = {
     "shift_matrix": lambda x: posenc.shift_matrix(x, 4),
     "offset_head": lambda x: posenc.shift.offset_head(3, 4, x)[0],
     "alias_offsets": lambda x: posenc.shift.alias_offsets(9, dim=4, tolerance=x),
-    "rotary_matrix": lambda x: posenc.rotary_matrix(x, 4),
+    "rotary_matrix": lambda x: posenc.rotary.rotary_matrix(x, 4),
     "apply_rotary": lambda x: posenc.apply_rotary(X, 3, scale=x),
     "offset_query": lambda x: posenc.rotary.offset_query(X, x),
     "apply_xpos": lambda x: posenc.rotary.apply_xpos(X, X, 3, gamma=x, center=x, scale_base=x)[0],
-    "yarn_frequencies": lambda x: posenc.yarn_frequencies(64, x, original_length=4096, beta_fast=x),
+    "yarn_frequencies": lambda x: posenc.rotary.yarn_frequencies(64, x, original_length=4096, beta_fast=x),
     "alibi_bias": lambda x: posenc.alibi_bias(x, 3),
     "add_alibi_columns": lambda x: posenc.alibi.add_alibi_columns(X, X, x, scale=x, center=x)[1],
     "rbf_encoding": lambda x: posenc.rbf_encoding(3, [0, 1], x),
@@ -181,13 +181,13 @@ def test_a_type_checker_sees_which_library_comes_out() -> None:
     assert_type(posenc.add_positions(x, x), torch.Tensor)
     assert_type(posenc.dot_product_attention(x, x, x), tuple[torch.Tensor, torch.Tensor])
     assert_type(posenc.ring_attention([x], [x], [x], [[0, 1, 2]]), list[torch.Tensor])
-    assert_type(posenc.interpolate_table(x, 5), torch.Tensor)
+    assert_type(posenc.learned.interpolate_table(x, 5), torch.Tensor)
     assert_type(posenc.sinusoidal_encoding(torch.arange(3), 4), torch.Tensor)
     assert_type(posenc.sinusoidal_encoding(3, 4), np.ndarray)
     assert_type(posenc.sinusoidal_encoding([0, 1], 4), np.ndarray)
     assert_type(posenc.alibi_slopes(3), np.ndarray)
     assert_type(posenc.alibi_slopes(3, like=x), torch.Tensor)
-    assert isinstance(posenc.interleaved_to_half(rows), np.ndarray)
+    assert isinstance(posenc.rotary.interleaved_to_half(rows), np.ndarray)
     wrong: str = posenc.apply_rotary(x, 3)  # type: ignore[assignment]  # not Any, which would be a str as well
     assert isinstance(wrong, torch.Tensor)
 

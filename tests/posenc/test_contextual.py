@@ -22,9 +22,9 @@ from posenc import (
     contextual_positions,
     dot_product_attention,
     forget_bias,
-    forget_positions,
 )
 from posenc.alibi import add_alibi_columns
+from posenc.contextual import forget_positions
 from posenc.experiments import contextual as experiment
 from posenc.experiments import train_sentence_task
 from posenc.nn import ContextualPositions, ForgetGate, RotaryEmbedding

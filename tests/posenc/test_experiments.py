@@ -11,14 +11,14 @@ from torch import Tensor, nn
 
 from posenc import sinusoidal_encoding
 from posenc.experiments import (
-    ReorderingResult,
-    TrainingSteps,
     probe_sum,
     reordering_sentences,
     train_order_task,
     train_reordering,
     train_steps,
 )
+from posenc.experiments.addition import TrainingSteps
+from posenc.experiments.reordering import ReorderingResult
 from posenc.nn import LearnedEncoding, RotaryEmbedding, SinusoidalEncoding
 
 LN2 = math.log(2)

@@ -13,17 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import posenc
-from posenc import (
-    apply_rotary_axes,
+from posenc import grid_encoding, sinusoidal_encoding
+from posenc.grids import (
+    Order,
+    coordinate_encoding,
+    generated_rotation,
     grid_coordinates,
-    grid_encoding,
     interpolate_grid,
-    interpolate_table,
+    jitter_coordinates,
     reorder_grid,
-    sinusoidal_encoding,
 )
-from posenc.grids import Order, coordinate_encoding, generated_rotation, jitter_coordinates
-from posenc.rotary import axial_frequencies, mixed_frequencies, mrope_frequencies
+from posenc.learned import interpolate_table
+from posenc.rotary import apply_rotary_axes, axial_frequencies, mixed_frequencies, mrope_frequencies
 from posenc.shift import relative_kernel
 
 orders = st.sampled_from(["interleaved", "mae", "timm"])

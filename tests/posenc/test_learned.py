@@ -11,7 +11,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import dot_product_attention, interpolate_table, learned_encoding, one_hot_encoding
+from posenc import dot_product_attention, learned_encoding, one_hot_encoding
+from posenc.learned import interpolate_table
 from posenc.order import equivariance_error
 
 lengths = st.integers(1, 40)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import pkgutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,11 @@ PACKAGE = Path(posenc.__file__).parent
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages([str(PACKAGE)], "posenc.") if not module.ispkg
 )
+PUBLIC = [
+    (module.name, name)
+    for module in pkgutil.iter_modules([str(PACKAGE)], "posenc.")
+    for name in getattr(importlib.import_module(module.name), "__all__", ())
+]
 
 
 def test_import_brings_little_beside_numpy() -> None:
@@ -61,9 +67,74 @@ def test_every_public_thing_is_documented(name: str) -> None:
         assert getattr(module, exported).__doc__, f"{name}.{exported} has no docstring"
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_public_name_stands_on_a_page(language: str) -> None:
+    """In a block, in code within a line, or in a lab."""
+    pages = (PACKAGE.parent / "docs" / language).rglob("*.md")
+    labs = (PACKAGE.parent / "docs" / "labs").glob("*.py")
+    texts = [
+        code
+        for page in pages
+        for code in re.findall(r"```.*?```|`[^`\n]+`", page.read_text("utf-8"), re.DOTALL)
+    ]
+    words = set(re.findall(r"\w+", " ".join([*texts, *(lab.read_text("utf-8") for lab in labs)])))
+    assert [f"{module}.{name}" for module, name in PUBLIC if name not in words] == []
+
+
+def test_a_name_that_is_elsewhere_is_named_with_its_place() -> None:
+    assert len({name for _, name in PUBLIC}) == len(PUBLIC), "a name is public in two modules"
+    for module, name in PUBLIC:
+        if name not in posenc.__all__:
+            with pytest.raises(
+                AttributeError, match=f"^module 'posenc' has no attribute '{name}': it is {module}.{name}$"
+            ):
+                getattr(posenc, name)
+            with pytest.raises(
+                ImportError, match=f"^cannot import name '{name}' from 'posenc': it is {module}.{name}$"
+            ):
+                exec(f"from posenc import {name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("alibi_bais", "did you mean posenc.alibi_bias?"),
+        ("t5_buckets", "did you mean posenc.relative.t5_bucket?"),
+        ("RotaryEmbeding", "did you mean posenc.nn.RotaryEmbedding?"),
+        ("rope", "layers are in posenc.nn, pictures in posenc.plot, all else in the module of its chapter"),
+    ],
+)
+def test_a_name_that_is_nowhere_gets_the_nearest_one(name: str, hint: str) -> None:
+    assert not hasattr(posenc, name)
+    with pytest.raises(AttributeError, match=re.escape(f"'{name}': {hint}")):
+        getattr(posenc, name)
+
+
+def test_formulas_are_there_at_once_and_no_hint_imports_the_rest() -> None:
+    code = (
+        "import pkgutil, sys, posenc\n"
+        "public = [module.name for module in pkgutil.iter_modules(posenc.__path__) if module.name[0] != '_']\n"
+        "print([name for name in public if not hasattr(posenc, name)])\n"
+        "for name in ('nn', 'heat_map'):\n"
+        "    try:\n"
+        "        getattr(posenc, name)\n"
+        "    except AttributeError as error:\n"
+        "        print(error)\n"
+        "print({'torch', 'matplotlib'} & set(sys.modules))\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines() == [
+        "['experiments', 'nn', 'plot']",
+        "module 'posenc' has no attribute 'nn': import posenc.nn",
+        "module 'posenc' has no attribute 'heat_map': it is posenc.plot.heat_map",
+        "set()",
+    ]
+
+
 def test_no_function_hides_the_module_of_its_name() -> None:
     for name in MODULES:
         package, _, module = name.rpartition(".")
+        importlib.import_module(name)
         assert not callable(getattr(importlib.import_module(package), module)), name
 
 

@@ -16,8 +16,6 @@ from posenc import dot_product_attention, shift_matrix, sinusoidal_encoding, sin
 from posenc.naive import argmax_positions
 from posenc.shift import (
     alias_offsets,
-    cosine_only_encoding,
-    min_code_distance,
     offset_head,
     offset_share,
     positional_scores,
@@ -115,7 +113,7 @@ def test_dtypes_of_the_shift() -> None:
     assert shift_matrix(torch.tensor([1, 2]), 4).dtype == torch.get_default_dtype()
 
 
-# --- sines alone, cosines alone
+# --- sines alone
 
 
 @given(t=st.lists(places, max_size=4), dim=st.integers(1, 33), base=bases)
@@ -123,14 +121,12 @@ def test_each_column_has_a_frequency_of_its_own(t: list[float], dim: int, base: 
     positions = np.array(t, dtype=float)
     angles = positions[:, None] * base ** (-np.arange(dim) / dim)
     np.testing.assert_allclose(sine_only_encoding(positions, dim, base=base), np.sin(angles), atol=1e-10)
-    np.testing.assert_allclose(cosine_only_encoding(positions, dim, base=base), np.cos(angles), atol=1e-10)
 
 
-def test_sines_alone_start_at_zero_and_cosines_alone_see_no_sign() -> None:
+def test_sines_alone_start_at_zero_and_are_odd() -> None:
     t = np.arange(1, 30)
     assert not sine_only_encoding(1, 8).any()
     np.testing.assert_array_equal(sine_only_encoding(-t, 8), -sine_only_encoding(t, 8))
-    np.testing.assert_array_equal(cosine_only_encoding(-t, 8), cosine_only_encoding(t, 8))
 
 
 def residual(codes: np.ndarray, k: int) -> float:
@@ -142,7 +138,6 @@ def residual(codes: np.ndarray, k: int) -> float:
 @pytest.mark.parametrize(("dim", "k", "left"), [(4, 1, 0.300), (64, 1, 0.161), (64, 20, 0.347)])
 def test_no_map_shifts_sines_alone(dim: int, k: int, left: float) -> None:
     assert residual(sine_only_encoding(5000 + k, dim), k) == pytest.approx(left, abs=5e-4)
-    assert residual(cosine_only_encoding(5000 + k, dim), k) > 0.1
     assert residual(sinusoidal_encoding(5000 + k, dim), k) < 1e-11
 
 
@@ -155,7 +150,7 @@ def test_two_codes_of_sines_give_the_third(t: float, dim: int, base: float) -> N
 
 
 def test_the_sums_of_positions_cancel_only_between_sines_and_cosines() -> None:
-    sines, cosines = sine_only_encoding(80, 16), cosine_only_encoding(80, 16)
+    sines, cosines = sine_only_encoding(80, 16), sinusoidal_encoding(80, 32)[:, 1::2]
     assert toeplitz_spread(sines @ sines.T) > 1
     assert toeplitz_spread(cosines @ cosines.T) > 1
     together = sines @ sines.T + cosines @ cosines.T
@@ -182,13 +177,6 @@ def test_kernel_is_not_monotone(dim: int, first: int) -> None:
     kernel = relative_kernel(200, dim)
     assert kernel[0] == dim / 2
     assert np.flatnonzero(np.diff(kernel) > 0)[0] == first
-
-
-@given(n=st.integers(2, 3000), dim=even_dims, base=bases)
-def test_smallest_distance_is_that_of_two_codes(n: int, dim: int, base: float) -> None:
-    smallest = min_code_distance(n, dim=dim, base=base)
-    codes = sinusoidal_encoding(np.arange(n), dim, base=base)
-    assert smallest == pytest.approx(np.linalg.norm(codes[1:] - codes[0], axis=1).min(), abs=1e-9)
 
 
 @given(n=st.integers(2, 3000), dim=even_dims, base=bases, tolerance=st.floats(1e-3, 10))
@@ -371,7 +359,6 @@ X = np.random.default_rng(0).normal(size=(4, 4))
 CALLS = {
     "shift_matrix": lambda a: shift_matrix(a(T), 6),
     "sine_only_encoding": lambda a: sine_only_encoding(a(T), 5),
-    "cosine_only_encoding": lambda a: cosine_only_encoding(a(T), 5),
     "relative_kernel": lambda a: relative_kernel(a(T), 6),
     "positional_scores": lambda a: positional_scores(a(X), a(X), a(X.T.copy())),
     "split_block": lambda a: split_block(a(X.reshape(4, 2, 2)))[1],
@@ -413,12 +400,9 @@ SWAPPABLE: Any = alias_offsets
         (lambda: shift_matrix(3, 4, dtype=np.int64), TypeError, "dtype must be a real floating dtype"),
         (lambda: shift_matrix(torch.ones(2).half(), 4), TypeError, "offset must be .* torch.float16"),
         (lambda: sine_only_encoding(3, 0), ValueError, "dim must be at least 1, got 0"),
-        (lambda: cosine_only_encoding(3, wrong(2.0)), TypeError, "dim must be an integer, got 2.0"),
-        (lambda: cosine_only_encoding(-1, 2), ValueError, "positions must be at least 0, got -1"),
         (lambda: relative_kernel(3, 3), ValueError, "dim must be even .* got 3"),
         (lambda: relative_kernel(3, wrong("4")), TypeError, "dim must be an integer, got '4'"),
         (lambda: relative_kernel(-3, 4), ValueError, "offsets must be at least 0, got -3"),
-        (lambda: min_code_distance(1, dim=4), ValueError, "n must be at least 2, got 1"),
         (lambda: SWAPPABLE(4, 5000), TypeError, "positional argument"),
         (lambda: alias_offsets(1, dim=4), ValueError, "n must be at least 2, got 1"),
         (lambda: alias_offsets(9, dim=4, tolerance=0), ValueError, "tolerance must be .* above 0, got 0"),

@@ -69,13 +69,13 @@ def check_learned_table(block: SimpleNamespace, dtype: torch.dtype) -> None:
     assert torch.equal(whole(x, offset=8).detach(), (x.float() + codes).to(dtype))
     close(whole(x.double(), offset=8).detach(), x.double() + codes, rtol=0, atol=1e-13)
     for length in (53, 7, 20):
-        wanted = posenc.interpolate_table(theirs.weight.detach(), length)
+        wanted = posenc.learned.interpolate_table(theirs.weight.detach(), length)
         theirs.resize(length)
         close(theirs.weight.detach(), wanted)
     assert theirs.weight.dtype == dtype
     assert theirs.weight.requires_grad
     fine = block.LearnedTable(20, 8).double().requires_grad_(False)
-    wanted = posenc.interpolate_table(fine.weight, 53)
+    wanted = posenc.learned.interpolate_table(fine.weight, 53)
     fine.resize(53)
     close(fine.weight.data, wanted, rtol=0, atol=1e-15)
     assert not fine.weight.requires_grad
@@ -162,7 +162,7 @@ def check_t5_bias(block: SimpleNamespace, dtype: torch.dtype) -> None:
     for n, far in ((32, 128), (64, 128), (16, 20), (128, 800), (18, 128)):
         for both in (True, False):
             sizes: dict[str, Any] = {"num_buckets": n, "max_distance": far, "bidirectional": both}
-            assert torch.equal(block.t5_bucket(k, **sizes), posenc.t5_bucket(k, **sizes))
+            assert torch.equal(block.t5_bucket(k, **sizes), posenc.relative.t5_bucket(k, **sizes))
             theirs, ours = block.T5Bias(3, **sizes).to(dtype), T5Bias(3, **sizes).to(dtype)
             ours.load_state_dict(theirs.relative_attention_bias.state_dict())
             assert torch.equal(theirs(90), ours(90))
@@ -330,9 +330,9 @@ QWEN = {"hidden_size": 64, "num_attention_heads": 4, "max_position_embeddings": 
 
 def check_from_config(block: SimpleNamespace, dtype: torch.dtype) -> None:
     x = random(1, 4, 300, 16, dtype=dtype)
-    llama3 = posenc.llama3_frequencies(16, 8.0, original_length=512, base=5e5)
-    yarn = posenc.yarn_frequencies(16, 4.0, original_length=512, base=1e6)
-    scale, partial = posenc.yarn_attention_factor(4.0), posenc.sinusoidal_frequencies(8, 1e6)
+    llama3 = posenc.rotary.llama3_frequencies(16, 8.0, original_length=512, base=5e5)
+    yarn = posenc.rotary.yarn_frequencies(16, 4.0, original_length=512, base=1e6)
+    scale, partial = posenc.rotary.yarn_attention_factor(4.0), posenc.sinusoidal_frequencies(8, 1e6)
     longer = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 512}
     layouts: list[Any] = ["half", "interleaved"]
     for config, frequencies, wanted in (
@@ -340,7 +340,7 @@ def check_from_config(block: SimpleNamespace, dtype: torch.dtype) -> None:
         (QWEN | {"rope_scaling": longer}, yarn, scale),
         (QWEN | {"rope_scaling": None, "partial_rotary_factor": 0.5}, partial, 1.0),
         (QWEN | {"rope_scaling": {"rope_type": "linear", "factor": 8.0}},
-         posenc.linear_frequencies(16, 8.0, base=1e6), 1.0),
+         posenc.rotary.linear_frequencies(16, 8.0, base=1e6), 1.0),
     ):  # fmt: skip
         for layout in layouts:
             rope = block.Rope(config, layout)
@@ -401,13 +401,13 @@ def check_grid(block: SimpleNamespace, dtype: torch.dtype) -> None:
         fine = block.grid_code(5, 7, 24, base=100.0, order=theirs, dtype=torch.float64)
         close(fine, table, rtol=0, atol=1e-13)
     places = block.grid_places(5, 7)
-    assert places.tolist() == posenc.grid_coordinates((5, 7)).tolist()
+    assert places.tolist() == posenc.grids.grid_coordinates((5, 7)).tolist()
     x, omega = random(2, 3, 35, 16, dtype=dtype), posenc.rotary.axial_frequencies(16, 2, base=100.0)
     layouts: list[Any] = ["interleaved", "half"]
     for layout in layouts:
-        wanted = posenc.apply_rotary_axes(x, places, omega, layout=layout)
+        wanted = posenc.rotary.apply_rotary_axes(x, places, omega, layout=layout)
         close(block.axial_rope(x, places, layout, base=100.0), wanted)
-        wanted = posenc.apply_rotary_axes(x.double(), places, omega, layout=layout)
+        wanted = posenc.rotary.apply_rotary_axes(x.double(), places, omega, layout=layout)
         close(block.axial_rope(x.double(), places, layout, base=100.0), wanted, rtol=0, atol=1e-13)
 
 

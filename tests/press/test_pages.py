@@ -275,8 +275,8 @@ def test_pytest_names_line_and_exception_of_every_bad_block(tmp_path: Path) -> N
     for name, lines in (("a.md", bad), ("b.md", torn)):
         (tmp_path / name).write_text("\n".join([*lines, ""]), encoding="utf-8")
     (tmp_path / "conftest.py").write_text(
-        f"import sys\nsys.path.insert(0, {str(ROOT / 'docs' / 'hooks')!r})\n"
-        "from press.running import execute, pytest_plugin\nexecute.TIMEOUT = 1.5\npytest_configure = pytest_plugin.register\n"
+        "from press.running import execute, pytest_plugin\n"
+        "execute.WALL = 1.5\npytest_configure = pytest_plugin.register\n"
     )
     command = [
         "-m",

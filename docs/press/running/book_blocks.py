@@ -19,16 +19,17 @@ import ast
 import contextlib
 import itertools
 import logging
+import math
 import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from press import cache, figures, numbers, pages, uncollected
+from press import cache, figures, labs, numbers, pages, uncollected
 from press.book import Book, Prepared
 from press.running import dependencies, execute, outputs
 
@@ -58,6 +59,8 @@ class Runs:
         programs = [Path(str(module.__file__)) for module in (execute, figures, numbers)]
         self.depends_on = cache.digest(files=programs)
         self.outcomes: dict[str, execute.Outcome] = {}  # by their own key
+        self.entries: dict[str, str] = {}  # under which they are kept
+        self.pages = cache.Store("pages-run", root=self.store.folder.parent)
         self._keys: dict[tuple[str, ...], Keys] = {}
 
     def key(self, parts: Parts) -> Keys:
@@ -84,33 +87,30 @@ class Runs:
             parts for key, parts in found.items() if key not in self.outcomes and not self._is_kept(parts)
         ]
 
-    def execute(self, twins: Iterable[list[Parts]], workers: Workers | None = None) -> int:
-        """Runs all units that are not in the cache, those that share a process together; gives their number."""
-        jobs, seen, start = [], set[str](), time.perf_counter()
+    def jobs(self, twins: Iterable[list[Parts]]) -> list[list[Parts]]:
+        """What has to be run: units that share a process, each unit once; what trains takes longest, and is first."""
+        jobs, seen = [], set[str]()
         for units in twins:
             job = [parts for parts in self.missing(units) if self.key(parts).own not in seen]
             seen |= {self.key(parts).own for parts in job}
             jobs += [job] * bool(job)
-        # what trains takes longest, and is begun first
-        jobs.sort(key=lambda job: "posenc.experiments" not in "".join(job[0]))
-        ours = None if workers else (workers := Workers(min(len(jobs), os.cpu_count() or 1)))
-        assert workers is not None
-        try:
-            workers.run(jobs, self._take)
-        finally:
-            if ours:
-                ours.close()
-        if seen:
-            self.store.prune()
-            log.info(
-                "Ran %d block%s in %.1f seconds",
-                len(seen),
-                "s" * (len(seen) > 1),
-                time.perf_counter() - start,
-            )
-        return len(seen)
+        return sorted(jobs, key=lambda job: "posenc.experiments" not in "".join(job[0]))
 
-    def _take(self, job: list[Parts], outcomes: list[execute.Outcome]) -> None:
+    def execute(self, twins: Iterable[list[Parts]]) -> None:
+        """Runs all units that are not in the cache, those that share a process together."""
+        jobs, start = self.jobs(twins), time.perf_counter()
+        count = sum(map(len, jobs))
+        if count:
+            workers = Workers(len(jobs))
+            try:
+                workers.run(iter(jobs), self.take)
+            finally:
+                workers.close()
+            self.store.prune()
+            seconds = time.perf_counter() - start
+            log.info("Ran %d block%s in %.1f seconds", count, "s" * (count > 1), seconds)
+
+    def take(self, job: list[Parts], outcomes: list[execute.Outcome]) -> None:
         """Keeps what has come of a job, unless posenc has been edited meanwhile."""
         current, reached = self.sources.current(), set[str]()
         for parts, outcome in zip(job, outcomes, strict=True):
@@ -121,7 +121,8 @@ class Runs:
                 self.failures.put(keys.own, outcome.to_json())
             elif current:
                 known = self.sources.files_of("".join(parts))
-                self.store.put(keys.own if known.issuperset(reached) else keys.wide, outcome.to_json())
+                entry = self.entries[keys.own] = keys.own if known.issuperset(reached) else keys.wide
+                self.store.put(entry, outcome.to_json())
 
     def outcome(self, parts: Parts) -> execute.Outcome:
         return self.outcomes[self.key(parts).own]
@@ -132,38 +133,67 @@ class Runs:
 
     def _is_kept(self, parts: Parts) -> bool:
         keys = self.key(parts)
-        for text in (self.store.get(keys.own), self.store.get(keys.wide), self.failures.get(keys.own)):
-            if keys.own not in self.outcomes and text is not None:
+        for store, entry in ((self.store, keys.own), (self.store, keys.wide), (self.failures, keys.own)):
+            if keys.own not in self.outcomes and (text := store.get(entry)) is not None:
                 with contextlib.suppress(TypeError, ValueError):  # not of our making: run it again
                     self.outcomes[keys.own] = execute.Outcome.from_json(text)
+                    if store is self.store:
+                        self.entries[keys.own] = entry
         return keys.own in self.outcomes
+
+    # A page whose blocks have all run is not read again to see that.
+
+    def has_run(self, path: Path) -> bool:
+        """Whether the outcomes of all blocks of a page are in the cache, known without reading them."""
+        entries = self.pages.get(self._page(labs.text(path)))
+        return entries is not None and all(self.store.path(entry).is_file() for entry in entries.split())
+
+    def note(self, page: pages.Page) -> None:
+        """Notes that all blocks of a page have run, if that is so and none failed."""
+        own = [self.key([part.code for part in unit.parts]).own for unit in page.blocks]
+        if all(key in self.entries for key in own):
+            self.pages.put(self._page(page.text), " ".join(self.entries[key] for key in own))
+
+    def _page(self, text: str) -> str:
+        return cache.key(self.depends_on, self.sources.digest_of_all, text)
 
 
 class Workers:
-    """Warm processes that run jobs side by side, each as long as it is alive."""
+    """Warm processes that run jobs side by side, as many as there are cores and at most `most`."""
 
-    def __init__(self, count: int) -> None:
-        self._interpreters = [execute.Interpreter() for _ in range(count)]
+    def __init__(self, most: int = 99) -> None:
+        self._interpreters = [execute.Interpreter() for _ in range(min(most, os.cpu_count() or 1))]
         self._stopped = threading.Event()
 
     def run(
-        self, jobs: list[list[Parts]], take: Callable[[list[Parts], list[execute.Outcome]], None]
+        self,
+        jobs: Iterator[list[Parts]],
+        take: Callable[[list[Parts], list[execute.Outcome]], None],
+        until: float = math.inf,
     ) -> None:
-        """Hands each job to the first process that is free, and its outcomes to `take`, one at a time."""
-        waiting, taking = iter(jobs), threading.Lock()
+        """Hands each job to the first process that is free, and its outcomes to `take`, one at a time.
+
+        No job begins after `stop`, or after `until` of time.monotonic().
+        """
+        taking = threading.Lock()
+        self._stopped.clear()
 
         def work(interpreter: execute.Interpreter) -> None:
-            while not self._stopped.is_set():
+            while not self._stopped.is_set() and time.monotonic() < until:
                 with taking:
-                    job = next(waiting, None)
+                    job = next(jobs, None)
                 if job is None:
                     return
                 outcomes = interpreter.run(job)
                 with taking:
                     take(job, outcomes)
 
-        with ThreadPoolExecutor(len(self._interpreters) or 1) as pool:
+        with ThreadPoolExecutor(len(self._interpreters)) as pool:
             list(pool.map(work, self._interpreters))
+
+    def stop(self) -> None:
+        """No job begins any more; `run` returns when those that run have ended."""
+        self._stopped.set()
 
     def fresh(self) -> None:
         """From here on posenc is as it is on disk now."""
@@ -171,7 +201,6 @@ class Workers:
             interpreter.fresh()
 
     def close(self) -> None:
-        self._stopped.set()
         for interpreter in self._interpreters:
             interpreter.close()
 
@@ -206,6 +235,7 @@ def prepare(
             parts = [part.code for part in unit.parts]
             if not runs.known(parts):
                 prepared.pending += 1
+                prepared.results.append("pending")
                 continue
             outcome = runs.outcome(parts)
             prepared.results.append(cache.key(outcome.to_json()))

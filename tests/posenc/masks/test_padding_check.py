@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from posenc import dot_product_attention, sinusoidal_encoding
-from posenc.masks import PaddingChange, check_padding, masked_mean, positions_from_mask
+from posenc.masks import check_padding, masked_mean, positions_from_mask
+from posenc.masks.padding_check import PaddingChange
 from posenc.nn import SinusoidalEncoding
 
 LENGTHS = (5, 2, 7)

@@ -10,9 +10,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import apply_rotary_axes, grid_coordinates, grid_encoding
+from posenc import grid_encoding
+from posenc.grids import grid_coordinates
 from posenc.nn import GridEncoding, GridRotary
-from posenc.rotary import axial_frequencies, mixed_frequencies, mrope_frequencies
+from posenc.rotary import apply_rotary_axes, axial_frequencies, mixed_frequencies, mrope_frequencies
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16]
 LAYOUTS: Any = ["interleaved", "half"]

@@ -11,7 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import interpolate_table
+from posenc.learned import interpolate_table
 from posenc.nn import LearnedEncoding
 
 

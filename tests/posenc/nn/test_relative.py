@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from posenc import fire_bias, kerple_bias, relative_bias, shaw_attention, t5_bias
 from posenc.nn import FireBias, KerpleBias, RelativeBias, ShawAttention, T5Bias
-from posenc.relative import KerpleKind
+from posenc.relative.kernels import KerpleKind
 
 LAYERS: dict[str, Callable[[], nn.Module]] = {
     "table": lambda: RelativeBias(3, 5, std=1.0),

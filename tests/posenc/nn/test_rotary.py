@@ -14,15 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch._dynamo.testing import CompileCounter
 
-from posenc import (
-    apply_rotary,
-    interleaved_to_half,
-    sinusoidal_wavelengths,
-    yarn_attention_factor,
-    yarn_frequencies,
-)
+from posenc import apply_rotary, sinusoidal_wavelengths
 from posenc.nn import RotaryEmbedding
-from posenc.rotary import head_frequencies
+from posenc.rotary import head_frequencies, interleaved_to_half, yarn_attention_factor, yarn_frequencies
 from posenc.rotary._turn import Layout
 
 LAYOUTS = pytest.mark.parametrize("layout", ["interleaved", "half"])

@@ -15,10 +15,16 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import apply_rotary_axes, grid_coordinates, grid_encoding, interpolate_grid, reorder_grid
-from posenc.grids import jitter_coordinates
+from posenc import grid_encoding
+from posenc.grids import grid_coordinates, interpolate_grid, jitter_coordinates, reorder_grid
 from posenc.nn import GridEncoding, GridRotary
-from posenc.rotary import axial_frequencies, mixed_frequencies, mrope_coordinates, mrope_frequencies
+from posenc.rotary import (
+    apply_rotary_axes,
+    axial_frequencies,
+    mixed_frequencies,
+    mrope_coordinates,
+    mrope_frequencies,
+)
 
 try:
     transformers: Any = importlib.import_module("transformers")

@@ -11,30 +11,24 @@ import missing
 import pytest
 import torch
 
-from posenc import (
-    alibi_slopes,
-    apply_rotary,
-    apply_rotary_axes,
-    dot_product_attention,
-    linear_frequencies,
-    llama3_frequencies,
-    mrope_coordinates,
-    sinusoidal_frequencies,
-    t5_bias,
-    t5_bucket,
-    yarn_attention_factor,
-    yarn_frequencies,
-)
+from posenc import alibi_slopes, apply_rotary, dot_product_attention, sinusoidal_frequencies, t5_bias
 from posenc.masks import check_padding, masked_mean, positions_from_mask
 from posenc.nn import AlibiAttention, AlibiBias, LearnedEncoding, RotaryEmbedding, SinusoidalEncoding, T5Bias
+from posenc.relative import t5_bucket
 from posenc.rotary import (
+    apply_rotary_axes,
     apply_xpos,
     axial_frequencies,
     dynamic_ntk_frequencies,
+    linear_frequencies,
+    llama3_frequencies,
     longrope_attention_factor,
     longrope_frequencies,
+    mrope_coordinates,
     mrope_frequencies,
     proportional_frequencies,
+    yarn_attention_factor,
+    yarn_frequencies,
 )
 
 

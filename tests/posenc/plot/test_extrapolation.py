@@ -11,9 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.patches import Wedge
 
-from posenc import alibi_bias, linear_frequencies, plot, sinusoidal_frequencies
+from posenc import alibi_bias, plot, sinusoidal_frequencies
 from posenc.extrapolation import row_visits, score_needed
 from posenc.plot._style import BLUE, ORANGE
+from posenc.rotary import linear_frequencies
 
 
 def wedges(ax: Axes) -> list[tuple[Any, ...]]:

@@ -6,7 +6,8 @@ import numpy as np
 from drawings import curves, legend
 from matplotlib.patches import Rectangle
 
-from posenc import interpolate_table, learned_encoding, plot
+from posenc import learned_encoding, plot
+from posenc.learned import interpolate_table
 
 TABLE = np.random.default_rng(0).normal(size=(4, 3))
 TABLES = {

@@ -24,9 +24,10 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
-from posenc import linear_frequencies, ntk_frequencies, plot, sinusoidal_encoding, sinusoidal_frequencies
+from posenc import plot, sinusoidal_encoding, sinusoidal_frequencies
 from posenc.masks import key_padding_mask
 from posenc.plot._style import WIDTH
+from posenc.rotary import linear_frequencies, ntk_frequencies
 
 WAVE = np.sin(np.arange(40) / 3)
 FALLING = np.exp(-np.arange(40) / 9)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from drawings import legend, points
 
-from posenc import kerple_bias, plot, t5_bucket
+from posenc import kerple_bias, plot
+from posenc.relative import t5_bucket
 
 
 def test_the_staircase_shows_the_buckets() -> None:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from drawings import curves, legend, points
 
-from posenc import linear_frequencies, ntk_frequencies, plot, sinusoidal_frequencies, sinusoidal_wavelengths
+from posenc import plot, sinusoidal_frequencies, sinusoidal_wavelengths
 from posenc.plot._style import BLUE, ORANGE
+from posenc.rotary import linear_frequencies, ntk_frequencies
 
 METHODS = {"linear": linear_frequencies(64, 8), "NTK": ntk_frequencies(64, 8)}
 

@@ -21,9 +21,15 @@ from posenc import (
     relative_bias,
     shaw_attention,
     t5_bias,
-    t5_bucket,
 )
-from posenc.relative import fire_distance, relative_offsets, shaw_scores, shaw_values, toeplitz_bias
+from posenc.relative import (
+    fire_distance,
+    relative_offsets,
+    shaw_scores,
+    shaw_values,
+    t5_bucket,
+    toeplitz_bias,
+)
 from posenc.shift import toeplitz_spread
 
 RNG = np.random.default_rng(0)

@@ -10,14 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import (
-    apply_rotary,
-    apply_rotary_axes,
-    mrope_coordinates,
-    sinusoidal_frequencies,
-    sinusoidal_wavelengths,
-)
-from posenc.rotary import axial_frequencies, mrope_frequencies
+from posenc import apply_rotary, sinusoidal_frequencies, sinusoidal_wavelengths
+from posenc.rotary import apply_rotary_axes, axial_frequencies, mrope_coordinates, mrope_frequencies
 from posenc.rotary._turn import Layout
 
 layouts = st.sampled_from(["interleaved", "half"])

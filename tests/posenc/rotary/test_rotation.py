@@ -12,16 +12,16 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import (
-    apply_rotary,
+from posenc import apply_rotary, shift_matrix, sinusoidal_frequencies, sinusoidal_wavelengths
+from posenc.rotary import (
+    apply_xpos,
+    find_period,
     half_to_interleaved,
+    head_frequencies,
     interleaved_to_half,
+    offset_query,
     rotary_matrix,
-    shift_matrix,
-    sinusoidal_frequencies,
-    sinusoidal_wavelengths,
 )
-from posenc.rotary import apply_xpos, find_period, head_frequencies, offset_query
 from posenc.rotary._turn import Layout
 
 even_dims = st.integers(1, 32).map(lambda half: 2 * half)

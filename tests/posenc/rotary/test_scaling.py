@@ -11,19 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import (
-    linear_frequencies,
-    llama3_frequencies,
-    ntk_frequencies,
-    sinusoidal_frequencies,
-    yarn_attention_factor,
-    yarn_frequencies,
-)
+from posenc import sinusoidal_frequencies
 from posenc.rotary import (
     dynamic_ntk_frequencies,
+    linear_frequencies,
+    llama3_frequencies,
     longrope_attention_factor,
     longrope_frequencies,
+    ntk_frequencies,
     proportional_frequencies,
+    yarn_attention_factor,
+    yarn_frequencies,
 )
 
 dims = st.integers(2, 128).map(lambda half: 2 * half)
