@@ -26,7 +26,7 @@ def mini(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The machinery of the book around pages of one line each."""
     root = tmp_path_factory.mktemp("mini")
     shutil.copy(ROOT / "mkdocs.yml", root)
-    for part in ("home", "hooks", "theme"):
+    for part in ("home", "press", "theme"):
         shutil.copytree(
             ROOT / "docs" / part, root / "docs" / part, ignore=shutil.ignore_patterns("__pycache__")
         )
