@@ -5,7 +5,7 @@ hook.py is the only file that MkDocs loads; no other module here imports MkDocs.
 pages           the one reader: front matter, navigation, headings, blocks, formulas, links
 uncollected     what looks like Python and is not run
 running         runs the blocks while the book is built, and holds what they did against their pages
-labs            notebooks as pages                   snippets        blocks that a reader takes along
+labs            notebooks, both languages in one     snippets        blocks that a reader takes along
 figures         drawings as inline SVG               formulas        TeX as MathML, and its font
 numbers         what stands in a text or a drawing   claims          what a figure's words claim of its curves
 live            figures that can be moved by hand    markup          Markdown and HTML of a page, for readers

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from press import BookError, cache, pages
+from press import BookError, cache, labs, pages
 from press.languages import LANGUAGES
 from press.running import book_blocks
 
@@ -44,7 +44,7 @@ class Order:
 def names(root: Path, language: str) -> list[str]:
     """The pages of a book."""
     chapters = sorted(path.name for path in (root / "docs" / language).glob("*.md"))
-    return chapters + [f"labs/{path.stem}.md" for path in sorted((root / "docs" / "labs").glob("*.py"))]
+    return chapters + [f"labs/{path.name}" for path in labs.of_book(root / "docs" / language)]
 
 
 def unfinished(root: Path, runs: book_blocks.Runs) -> list[dict[str, pages.Page]]:

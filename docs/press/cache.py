@@ -1,18 +1,18 @@
 """Where the results of the build lie between two builds, and what they depend on.
 
-The blocks of the pages and the cells of the labs are executed once and kept in `.cache/posenc` at the root of
+The blocks of the pages are executed once and kept in `.cache/posenc` at the root of
 the project (or in the folder that the environment variable POSENC_CACHE names). An entry's key says
 everything that its content depends on, so nothing is ever updated: a change of code, of posenc or of a
 library makes another key.
 
-    store = Store("labs")                           # one folder of entries: .cache/posenc/labs
+    store = Store("blocks")                         # one folder of entries: .cache/posenc/blocks
     entry = key(digest(), source, kernel_name)      # strings and bytes, in this order
     text = store.get(entry)                         # None where there is none, or where it is damaged
     store.put(entry, text)                          # atomic
     store.prune()                                   # drops what nothing has asked for in 30 days
 
 `digest()` covers the Python version and the versions of the libraries that compute or draw;
-`digest("nbclient")` adds more distributions, `digest(files=[...])` more files. What of posenc counts says
+`digest("fonttools")` adds more distributions, `digest(files=[...])` more files. What of posenc counts says
 dependencies.py.
 """
 

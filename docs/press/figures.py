@@ -119,8 +119,6 @@ def set_up() -> None:
             "figure.facecolor": "none",
             "axes.facecolor": "none",
             "savefig.facecolor": "none",
-            "savefig.bbox": "tight",  # for labs; `to_svg` keeps the width
-            "savefig.pad_inches": PAD,
             "axes.unicode_minus": True,
             "axes.spines.top": False,
             "axes.spines.right": False,

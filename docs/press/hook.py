@@ -109,8 +109,8 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
         root, site = Path(config.config_file_path).parent, Path(config.site_dir)
         BOOK.processes = books.start(root, site, BOOK.url, BOOK.serving)
         return
-    for lab in sorted(BOOK.folder.parent.glob("labs/*.py")):
-        files.append(File.generated(config, f"labs/{lab.stem}.md", abs_src_path=str(lab)))
+    for lab in labs.of_book(BOOK.folder):
+        files.append(File.generated(config, f"labs/{lab.name}", abs_src_path=str(labs.source(lab))))
     names = [file.src_uri for file in files.documentation_pages()]
     BOOK.check_heads(names)
     global KEPT

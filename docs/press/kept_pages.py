@@ -91,7 +91,7 @@ class KeptPages:
 
     def _sources(self, name: str) -> list[str]:
         """The text of a page, and of the chapters whose blocks it collects."""
-        text = self.book.source(name).read_text(encoding="utf-8")
+        text = self.book.text(name)
         chapters = [self.book.folder / f"{chapter}.md" for chapter in snippets.chapters(text)]
         return [text, *(path.read_text(encoding="utf-8") for path in chapters if path.is_file())]
 
@@ -103,7 +103,7 @@ def _common(book: Book, names: list[str], configs: Iterable[Path]) -> str:
     parts.append(json.dumps(pyodide.config("") if pyodide.there() else None, sort_keys=True))
     parts.append(os.environ.get("POSENC_RUNTIME", ""))
     for name in names:  # what a page says of others: their titles, what they need, what they are found by
-        parts += [name, pages.front_matter_text(book.source(name).read_text(encoding="utf-8"))]
+        parts += [name, pages.front_matter_text(book.text(name))]
     for language in LANGUAGES:
         folder = book.folder.parent / language
         parts += sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*"))

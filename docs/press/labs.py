@@ -40,6 +40,11 @@ def is_lab(name: str) -> bool:
     return name.startswith("labs/")
 
 
+def of_book(folder: Path) -> list[Path]:
+    """The pages of a book that are labs: docs/en/labs/masks.md and its like."""
+    return [folder / "labs" / f"{file.stem}.md" for file in sorted(folder.parent.glob("labs/*.py"))]
+
+
 def source(page: Path) -> Path:
     """The file that a page is made from: docs/labs/masks.py for docs/en/labs/masks.md."""
     return page.parents[2] / "labs" / f"{page.stem}.py" if page.match(_PAGE) else page

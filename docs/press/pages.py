@@ -254,7 +254,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, list[Fault]]:
 
 
 def front_matter_text(text: str) -> str:
-    """What stands at the head of a page, or of a lab, unread."""
+    """What stands at the head of a page, unread."""
     match = _FRONT_MATTER.match(text)
     return match[0] if match else ""
 

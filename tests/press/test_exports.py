@@ -40,7 +40,7 @@ plot.waveforms()
 <!-- description: They rise. -->
 <!-- holds: top(p1.solid) == 1 -->
 
-[a](b.md) [lab](labs/c.py#d)
+[a](b.md) [lab](labs/c.md#d)
 """
 
 

@@ -149,12 +149,9 @@ def test_a_fault_is_named_by_the_line_of_the_lab(small: dict[str, Path], tmp_pat
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_what_is_taken_along_is_in_one_language(
-    small: dict[str, Path], tmp_path: Path, language: str
-) -> None:
-    labs.write_downloads(small[language], tmp_path / "small.html")
-    script = (tmp_path / "small.py").read_text(encoding="utf-8")
-    notebook = nbformat.reads((tmp_path / "small.ipynb").read_text(encoding="utf-8"), as_version=4)
+def test_what_is_taken_along_is_in_one_language(small: dict[str, Path], language: str) -> None:
+    files = labs.downloads(small[language])
+    script, notebook = files["small.py"], nbformat.reads(files["small.ipynb"], as_version=4)
     nbformat.validate(notebook)
     kinds = [cell.cell_type for cell in notebook.cells]
     assert kinds == ["raw", "markdown", "code", "code", "markdown", "code"]

@@ -470,7 +470,6 @@ def test_units_run_in_a_process_of_their_own_and_the_next_go_on_after_a_crash(dr
 
 def test_a_warm_process_takes_posenc_as_it_is_now(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "ROOT", package.parent)
-    monkeypatch.setenv("POSENC_OURS", "posenc")
     interpreter = execute.Interpreter()
     try:
         for value in ("1", "2"):

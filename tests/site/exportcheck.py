@@ -53,16 +53,19 @@ def script(page: Page) -> Iterator[str]:
 
 @PAGE(
     (f"{LAB}.ipynb", '"cell_type": "code"', '"cell_type": "raw"', "no cell of code"),
-    (f"{LAB}.py", "import", "export", "masks.py is not its source"),
+    (f"{LAB}.py", "import", "export", "masks.py is without a cell"),
+    (f"{LAB}.py", "[markdown]", '[markdown] lang="zh"', "masks.py has cells of another language"),
     (f"{LAB}.html", "</body>", '<p class="jp-Cell">', "a style sheet of Jupyter's"),
 )
 def lab(page: Page) -> Iterator[str]:
-    """A lab comes as a notebook and as its source, and in the style of the book."""
+    """A lab comes as a notebook and as a script, in its language, and in the style of the book."""
     if page.made and page.lab:
         cells = json.loads(page.file(".ipynb").read_text(encoding="utf-8"))["cells"]
         yield from [] if any(cell["cell_type"] == "code" for cell in cells) else ["no cell of code"]
-        if page.file(".py").read_bytes() != page.source.read_bytes():
-            yield f"{page.file('.py').name} is not its source"
+        script = page.file(".py").read_text(encoding="utf-8")
+        cells = [part.code for part in read(page.source).parts]
+        yield from [] if all(cell in script for cell in cells) else [f"{page.name[5:]}.py is without a cell"]
+        yield from [f"{page.name[5:]}.py has cells of another language"] * ("lang=" in script)
         if "jp-" in page.file(".html").read_text(encoding="utf-8"):
             yield "it needs a style sheet of Jupyter's"
 

@@ -82,7 +82,7 @@ class Page:
 
     @property
     def source(self) -> Path:
-        return ROOT / "docs" / self.book / f"{self.name}{'.py' if self.lab else '.md'}"
+        return ROOT / "docs" / self.book / f"{self.name}.md"
 
     @property
     def meta(self) -> dict[str, Any]:
@@ -302,8 +302,7 @@ def figures(page: Page) -> Iterator[str]:
             yield f"the description does not say what is to be seen: {seen}"
     yield from (f"two drawings share {what}" for what, count in shared.items() if count > 1)
     if page.made:
-        source = read(page.source)
-        wanted = len(re.findall(r"(?m)^# (Figure:|图：)", source.text)) if page.lab else len(source.figures)
+        wanted = len(read(page.source).figures)
         yield from [f"{len(drawings)} drawings, not {wanted}"] * (len(drawings) != wanted)
 
 
@@ -322,9 +321,8 @@ def _speaks(text: str, language: str) -> bool:
 @SITE(("en/labs/masks.html", "", "", "no en/labs/masks.html"))
 def every_page_is_built(site: Path) -> Iterator[str]:
     for book in BOOKS:
-        for source in (ROOT / "docs" / book).rglob("*.[mp][dy]"):
-            name = f"{book}/{source.relative_to(ROOT / 'docs' / book).with_suffix('.html').as_posix()}"
-            yield from [] if (site / name).is_file() else [f"no {name}"]
+        for name in contents(book):
+            yield from [] if (site / book / f"{name}.html").is_file() else [f"no {book}/{name}.html"]
 
 
 @SITE(

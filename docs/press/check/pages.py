@@ -518,5 +518,7 @@ def chapters(docs: Path = ROOT / "docs") -> dict[str, dict[str, Page]]:
 
 def labs_of_books(docs: Path = ROOT / "docs") -> dict[str, dict[str, Page]]:
     """The labs, likewise: labs_of_books()["zh"]["labs/masks.md"]."""
-    names = [f"labs/{path.stem}.md" for path in sorted((docs / "labs").glob("*.py"))]
-    return {language: {name: read(docs / language / name) for name in names} for language in LANGUAGES}
+    return {
+        language: {f"labs/{path.name}": read(path) for path in labs.of_book(docs / language)}
+        for language in LANGUAGES
+    }

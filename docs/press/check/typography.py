@@ -279,12 +279,11 @@ def texts(root: Path = ROOT) -> list[Text]:
     files += [root / "mkdocs.yml", root / "docs" / "sites" / "zh" / "mkdocs.yml"]
     for path in files:
         found += readers[path.suffix](path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
-    for path in (root / "docs" / "labs").glob("*.py"):
-        chinese = labs.text(root / "docs" / "zh" / "labs" / f"{path.stem}.md")
-        found += of_markdown(chinese, path.relative_to(root).as_posix())
+    for path in labs.of_book(root / "docs" / "zh"):
+        found += of_markdown(labs.text(path), labs.source(path).relative_to(root).as_posix())
     for path in [
         *(root / "posenc" / "plot").glob("*.py"),
-        *(root / "docs" / "hooks" / "book").glob("[!c]*.py"),
+        *(root / "docs" / "press").glob("[!c]*.py"),
     ]:
         found += of_python(path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
     found = [text for text in found if HAN.search(text.text)]

@@ -361,7 +361,8 @@ def _serve(jobs: IO[str], answers: IO[str]) -> bool:
     """Answers each line of `jobs`, units, with a line, their outcomes; whether it is to go on with a fresh posenc."""
     if FORKS:
         for module in OURS:
-            importlib.import_module(module)
+            with contextlib.suppress(ImportError):  # the block that needs it says so
+                importlib.import_module(module)
     while line := jobs.readline():
         if (units := json.loads(line)) == "fresh":
             return True
