@@ -69,7 +69,7 @@ def to_mathml(tex: str, block: bool) -> str:
     '<math><semantics><mi>d</mi><annotation encoding="application/x-tex">d</annotation></semantics></math>'
     >>> to_mathml(r"\frac{1}{", block=False)
     Traceback (most recent call last):
-    book.formulas.FormulaError: Expected closing token "}", but reached end of input (at '')
+    press.formulas.FormulaError: Expected closing token "}", but reached end of input (at '')
     """
     tex = tex.strip()
     if not tex:

@@ -48,7 +48,7 @@ from press.runtime import pyodide
 
 BOOK = Book()
 KEPT: KeptPages | None = None
-BUILT: dict[str, Kept] = {}  # pages of this build, until their search entries are known
+BUILT: dict[str, tuple[str, Kept]] = {}  # pages of this build by name, with their addresses
 log = logging.getLogger("mkdocs.plugins.posenc")
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -226,7 +226,8 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
         links = {file.src_uri: found for file, found in (page.links_to_anchors or {}).items()}
         characters = "".join(sorted(BOOK.characters.get(name, ())))
         anchors, beside = sorted(page.present_anchor_ids or ()), exports.beside(BOOK, name)
-        built = BUILT[page.url] = Kept(output, dict(page.meta), beside, anchors, links, characters)
+        built = Kept(output, dict(page.meta), beside, anchors, links, characters)
+        BUILT[name] = page.url, built
     for file, text in built.files.items():
         path = target.parent / file
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -260,17 +261,16 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 
 def finish_pages(site: Path) -> dict[str, Kept]:
-    """All pages of the book by their addresses, in its order, with their search entries; keeps the new ones."""
+    """All pages of the book, in its order, with their search entries; keeps the new ones."""
     assert KEPT is not None
     entries = search_entries(search.read_index(site)["docs"])
-    found = {}
-    for name in [*BOOK.contents, *sorted(KEPT.pages.keys() - set(BOOK.contents))]:
-        url = f"{reading_order.stem(name)}.html"
-        if url in BUILT:
-            BUILT[url].search = entries.get(url, [])
-            if not BOOK.faults:
-                KEPT.keep(name, BUILT[url])
-        found[url] = BUILT.get(url) or KEPT.pages[name]
+    for name, (url, page) in BUILT.items():
+        page.search = entries.get(url, [])
+        if not BOOK.faults:
+            KEPT.keep(name, page)
+    pages = KEPT.pages | {name: page for name, (_, page) in BUILT.items()}
+    order = [*BOOK.contents, *sorted(pages.keys() - set(BOOK.contents))]
+    found = {name: pages[name] for name in order}
     search.write_index(site, [entry for page in found.values() for entry in page.search])
     KEPT.prune()
     return found

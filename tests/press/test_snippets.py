@@ -48,10 +48,10 @@ def test_a_place_is_filled_with_the_blocks_of_the_chapter(book: Path) -> None:
     assert snippets.filled(CHAPTER, book, links=True) == CHAPTER
 
 
-def test_files_are_written(book: Path) -> None:
-    snippets.write_files(PAGE, book, book)
-    assert [path.name for path in (book / "take").iterdir()] == ["rope.py"]
-    assert (book / "take" / "rope.py").read_text(encoding="utf-8").startswith("# rope.py: MIT licence")
+def test_each_is_a_file_of_its_own(book: Path) -> None:
+    ((name, code),) = snippets.files(PAGE, book).items()
+    assert name == "take/rope.py"
+    assert code.startswith("# rope.py: MIT licence")
 
 
 @pytest.mark.parametrize("chapter", ["none", "nowhere"])
