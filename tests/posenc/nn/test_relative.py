@@ -57,11 +57,15 @@ def test_far_positions_stay_apart_in_bfloat16() -> None:
     assert layer(**near).tolist() == [[[-1.0, -1.0, -10.0]]]
 
 
-def test_a_long_bias_of_fire_is_rounded_once() -> None:
-    layer = FireBias(3, threshold=8.0).bfloat16()
-    exact = copy.deepcopy(layer).double()(300)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+@pytest.mark.parametrize("kind", [FireBias, KerpleBias, T5Bias])
+def test_a_long_bias_is_rounded_once(kind: type[FireBias | KerpleBias | T5Bias], dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    layer = kind(3).to(dtype)
+    exact, unit = copy.deepcopy(layer).double()(300), torch.finfo(dtype).eps
+    slack = 1e-6 if dtype != torch.float64 else 0
     with torch.autocast("cpu", torch.bfloat16):
-        torch.testing.assert_close(layer(300).double(), exact, rtol=0.51 * 2**-7, atol=1e-6)
+        torch.testing.assert_close(layer(300).double(), exact, rtol=0.51 * unit, atol=slack)
 
 
 def test_the_gradient_of_a_table_is_a_sum_along_diagonals() -> None:
