@@ -13,6 +13,7 @@ Side = Literal["right", "left"]
 
 
 def check_side(side: str) -> None:
+    """ValueError unless side is "right" or "left"."""
     if side not in ("right", "left"):
         raise ValueError(f'side must be "right" or "left", got {side!r}')
 
@@ -37,8 +38,8 @@ def check_documents(documents: Array) -> Namespace:
     if not _may_look(documents):
         return xp
     # Sorted, equal numbers stand together: then there are as many runs as there are different numbers.
-    runs = xp.sum(xp.astype(_starts(documents, xp), xp.int64), axis=-1)
-    kinds = xp.sum(xp.astype(_starts(xp.sort(documents, axis=-1), xp), xp.int64), axis=-1)
+    runs = xp.sum(xp.astype(starts(documents, xp), xp.int64), axis=-1)
+    kinds = xp.sum(xp.astype(starts(xp.sort(documents, axis=-1), xp), xp.int64), axis=-1)
     if bool(xp.any(runs != kinds)):
         raise ValueError(
             "documents must be in one piece each: a number comes back after another one. "
@@ -47,13 +48,13 @@ def check_documents(documents: Array) -> Namespace:
     return xp
 
 
-def _starts(documents: Array, xp: Namespace) -> Array:
+def starts(documents: Array, xp: Namespace) -> Array:
     """True at the first place of each run of equal numbers."""
     first = xp.ones_like(documents[..., :1], dtype=xp.bool)
     return xp.concat([first, documents[..., 1:] != documents[..., :-1]], axis=-1)
 
 
-def _running_sum(x: Array, xp: Namespace) -> Array:
+def running_sum(x: Array, xp: Namespace) -> Array:
     # NumPy has the standard's name from 2.1 on.
     return np.cumsum(x, axis=-1) if xp is np else xp.cumulative_sum(x, axis=-1)
 
@@ -63,7 +64,7 @@ def _may_look(array: Array) -> bool:
     return is_concrete(array) or not is_tensor(array)
 
 
-def _as_counts(lengths: Any, like: Array | None, minimum: int) -> tuple[Array, list[int] | None, Namespace]:
+def as_counts(lengths: Any, like: Array | None, minimum: int) -> tuple[Array, list[int] | None, Namespace]:
     """Lengths as an int64 array, of their own library or that of `like`, and as numbers, if one may look."""
     shape: tuple[int, ...] = ()
     if isinstance(lengths, int | np.integer):
@@ -90,3 +91,13 @@ def _as_counts(lengths: Any, like: Array | None, minimum: int) -> tuple[Array, l
     xp = np if like is None else namespace(like=like)
     device = None if like is None else device_of(like)
     return xp.reshape(xp.asarray(numbers, dtype=xp.int64, device=device), shape), numbers, xp
+
+
+def as_float(x: Array) -> float:
+    """The number in an array without axes; torch warns of tensors that still carry a gradient."""
+    return float(x.detach() if hasattr(x, "detach") else x)
+
+
+def shape_text(*axes: int | str) -> str:
+    """A shape as errors write it, in which some axes are names."""
+    return f"({', '.join(map(str, axes))})"

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from posenc._arrays import Array, Namespace, namespace
+from posenc._arrays import Array, ArrayT, Namespace, namespace
 from posenc._checks import integer
 from posenc.masks._checks import (
     Side,
-    _as_counts,
-    _running_sum,
-    _starts,
+    as_counts,
     check_documents,
     check_mask,
     check_side,
+    running_sum,
+    starts,
 )
 from posenc.masks.masks import key_padding_mask
 
@@ -69,7 +69,7 @@ def pad_batch(
     return xp.stack(padded), key_padding_mask(lengths, n, side=side, like=rows[0])
 
 
-def positions_from_mask(padding_mask: Array) -> Array:
+def positions_from_mask(padding_mask: ArrayT) -> ArrayT:
     """Positions that count real tokens only, from 0 at the first one, wherever the pads are.
 
     t = (number of real tokens up to and including this one) − 1; 0 at pads, so that any table can be read.
@@ -91,7 +91,8 @@ def positions_from_mask(padding_mask: Array) -> Array:
     """
     xp = check_mask("padding_mask", padding_mask, 1)
     real = xp.astype(xp.logical_not(padding_mask), xp.int64)
-    return (_running_sum(real, xp) - 1) * real
+    positions: ArrayT = (running_sum(real, xp) - 1) * real
+    return positions
 
 
 def pack_sequences(
@@ -153,14 +154,14 @@ def document_ids(lengths: Sequence[int] | Array, n: int | None = None, *, like: 
     >>> document_ids([3, 2], 6)
     array([ 0,  0,  0,  1,  1, -1])
     """
-    counts, numbers, xp = _as_counts(lengths, like, minimum=1)
+    counts, numbers, xp = as_counts(lengths, like, minimum=1)
     if counts.ndim != 1:
         raise ValueError(f"lengths must have one axis, got shape {tuple(counts.shape)}")
     if n is None:
         n = int(xp.sum(counts)) if numbers is None else sum(numbers)
     elif integer("n", n, minimum=0) < sum(numbers or []):
         raise ValueError(f"lengths must sum to at most n = {n}, got {sum(numbers or [])}")
-    ends = _running_sum(counts, xp)
+    ends = running_sum(counts, xp)
     u = xp.arange(n, dtype=xp.int64, device=counts.device)
     # How many documents have ended at a place is the number of the one that stands there.
     ids = xp.astype(xp.searchsorted(ends, u, side="right"), xp.int64)
@@ -189,7 +190,7 @@ def document_positions(documents: Array) -> Array:
     """
     xp = check_documents(documents)
     # All rows in one line: every row begins with a start, so each place follows a start of its own row.
-    run = _running_sum(xp.astype(xp.reshape(_starts(documents, xp), (-1,)), xp.int64), xp)
+    run = running_sum(xp.astype(xp.reshape(starts(documents, xp), (-1,)), xp.int64), xp)
     # The first place of its run: no index into the starts, whose number torch.compile would have to know.
     first = xp.searchsorted(run, run)
     place = xp.arange(run.shape[0], dtype=xp.int64, device=documents.device)
@@ -236,14 +237,16 @@ def as_rows(name: str, sequences: Any) -> tuple[list[Array], Namespace]:
 def _pads(n: int, like: Array, value: Any, xp: Namespace) -> Array:
     """n rows of `value`, as the rows of `like`; TypeError or ValueError unless its dtype holds the value."""
     dtype = like.dtype
-    number = isinstance(value, int | float | np.integer | np.floating)
+    is_number = isinstance(value, int | float | np.integer | np.floating)
     if xp.isdtype(dtype, "bool"):
         fits = isinstance(value, bool | int | np.bool_) and value in (0, 1)
     elif xp.isdtype(dtype, "integral"):
         limits = xp.iinfo(dtype)
-        fits = number and math.isfinite(value) and value == int(value) and limits.min <= value <= limits.max
+        fits = (
+            is_number and math.isfinite(value) and value == int(value) and limits.min <= value <= limits.max
+        )
     else:
-        fits = number and (not math.isfinite(value) or abs(value) <= float(xp.finfo(dtype).max))
+        fits = is_number and (not math.isfinite(value) or abs(value) <= float(xp.finfo(dtype).max))
     if not fits:
         raise ValueError(f"value must be one that the dtype of the sequences, {dtype}, holds; got {value!r}")
     return xp.full((n, *like.shape[1:]), value, dtype=dtype, device=like.device)

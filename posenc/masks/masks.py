@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from posenc._arrays import Array, Namespace, device_of, is_tensor, is_traced, namespace, to_device_of
+from posenc._arrays import Array, ArrayT, Namespace, device_of, is_tensor, is_traced, namespace, to_device_of
 from posenc._checks import integer, length
-from posenc.masks._checks import Side, _as_counts, check_documents, check_mask, check_side
+from posenc.masks._checks import Side, as_counts, check_documents, check_mask, check_side, shape_text
 
 __all__ = [
     "causal_mask",
@@ -52,6 +52,51 @@ def causal_mask(n: int, *, like: Array | None = None) -> Array:
         return u > u[:, None]
     mask = np.triu(np.ones((length("n", n),) * 2, dtype=bool), k=1)
     return mask if like is None else to_device_of(mask, like, namespace(like=like))
+
+
+def key_padding_mask(
+    lengths: int | Sequence[int] | Array,
+    n: int | None = None,
+    *,
+    side: Side = "right",
+    like: Array | None = None,
+) -> Array:
+    """Where the pads of a batch are, from the lengths of its sequences.
+
+    M[b, u] = (u ≥ lengths[b]) with the pads on the right, (u < n − lengths[b]) with the pads on the left.
+
+    True means padding, as in key_padding_mask of torch.nn.MultiheadAttention and src_key_padding_mask of
+    torch.nn.TransformerEncoder. The attention_mask of Hugging Face is its opposite, 1 at real tokens:
+    `(~padding_mask).long()` in torch.
+
+    Args:
+        lengths: number of real tokens of each sequence: an integer, or a list or array of them with one axis.
+            Not token ids: where those are padded already, the mask is `ids == id_of_the_pad`.
+        n: length of the padded rows; the largest of lengths if None, which torch.compile(fullgraph=True)
+            cannot find out from a tensor.
+        side: where the pads are, "right" or "left".
+        like: an array whose library and device the mask gets. If None those of lengths, NumPy for a list.
+
+    Returns:
+        bool array (batch, n), or (n,) for an integer, True at pads.
+
+    Raises:
+        TypeError: lengths are not integers.
+        ValueError: lengths have more than one axis, side is another word, or a length is negative or above n
+            (unseen in a tensor while torch.compile traces).
+
+    >>> key_padding_mask([3, 1], 4)
+    array([[False, False, False,  True],
+           [False,  True,  True,  True]])
+    """
+    check_side(side)
+    counts, numbers, xp = as_counts(lengths, like, minimum=0)
+    if n is None:
+        n = int(xp.max(counts)) if numbers is None else max(numbers, default=0)
+    elif integer("n", n, minimum=0) < max(numbers or [0]):
+        raise ValueError(f"lengths must be at most n = {n}, got {max(numbers or [0])}")
+    u = xp.arange(n, dtype=counts.dtype, device=counts.device)
+    return u >= counts[..., None] if side == "right" else u < n - counts[..., None]
 
 
 def document_mask(documents: Array) -> Array:
@@ -121,7 +166,7 @@ def combine_masks(padding_mask: Array, *, mask: Array | None = None) -> Array:
     if mask.shape[-1] != padding_mask.shape[-1] or not fits:
         raise ValueError(
             f"mask must have shape (n_q, {padding_mask.shape[-1]}) or "
-            f"{_shape(*padding_mask.shape[:-1], 'n_q', padding_mask.shape[-1])}, got {tuple(mask.shape)}"
+            f"{shape_text(*padding_mask.shape[:-1], 'n_q', padding_mask.shape[-1])}, got {tuple(mask.shape)}"
         )
     return keys | mask
 
@@ -206,7 +251,7 @@ def empty_rows(mask: Array) -> Array:
     return xp.all(mask, axis=-1)
 
 
-def safe_mask(mask: Array) -> Array:
+def safe_mask(mask: ArrayT) -> ArrayT:
     """The mask with its empty rows opened, so that no function makes NaN of them.
 
     M[t, u] = mask[t, u] and not empty_rows(mask)[t].
@@ -231,7 +276,8 @@ def safe_mask(mask: Array) -> Array:
            [ True, False]])
     """
     xp = check_mask("mask", mask, 2)
-    return mask & xp.logical_not(empty_rows(mask))[..., None]
+    opened: ArrayT = xp.logical_and(mask, xp.logical_not(empty_rows(mask))[..., None])
+    return opened
 
 
 def _check_batch_of_masks(mask: Array) -> Namespace:
@@ -242,52 +288,3 @@ def _check_batch_of_masks(mask: Array) -> Namespace:
             "combine_masks, a mask (n_q, n_k) for the whole batch in as mask[None]"
         )
     return xp
-
-
-def _shape(*axes: int | str) -> str:
-    return f"({', '.join(map(str, axes))})"
-
-
-def key_padding_mask(
-    lengths: int | Sequence[int] | Array,
-    n: int | None = None,
-    *,
-    side: Side = "right",
-    like: Array | None = None,
-) -> Array:
-    """Where the pads of a batch are, from the lengths of its sequences.
-
-    M[b, u] = (u ≥ lengths[b]) with the pads on the right, (u < n − lengths[b]) with the pads on the left.
-
-    True means padding, as in key_padding_mask of torch.nn.MultiheadAttention and src_key_padding_mask of
-    torch.nn.TransformerEncoder. The attention_mask of Hugging Face is its opposite, 1 at real tokens:
-    `(~padding_mask).long()` in torch.
-
-    Args:
-        lengths: number of real tokens of each sequence: an integer, or a list or array of them with one axis.
-            Not token ids: where those are padded already, the mask is `ids == id_of_the_pad`.
-        n: length of the padded rows; the largest of lengths if None, which torch.compile(fullgraph=True)
-            cannot find out from a tensor.
-        side: where the pads are, "right" or "left".
-        like: an array whose library and device the mask gets. If None those of lengths, NumPy for a list.
-
-    Returns:
-        bool array (batch, n), or (n,) for an integer, True at pads.
-
-    Raises:
-        TypeError: lengths are not integers.
-        ValueError: lengths have more than one axis, side is another word, or a length is negative or above n
-            (unseen in a tensor while torch.compile traces).
-
-    >>> key_padding_mask([3, 1], 4)
-    array([[False, False, False,  True],
-           [False,  True,  True,  True]])
-    """
-    check_side(side)
-    counts, numbers, xp = _as_counts(lengths, like, minimum=0)
-    if n is None:
-        n = int(xp.max(counts)) if numbers is None else max(numbers, default=0)
-    elif integer("n", n, minimum=0) < max(numbers or [0]):
-        raise ValueError(f"lengths must be at most n = {n}, got {max(numbers or [0])}")
-    u = xp.arange(n, dtype=counts.dtype, device=counts.device)
-    return u >= counts[..., None] if side == "right" else u < n - counts[..., None]

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from posenc._arrays import Array, Namespace, namespace, wide_dtype
-from posenc.masks._checks import check_mask
-from posenc.masks.masks import _shape
-from posenc.masks.padding_check import as_float
+from posenc._arrays import Array, ArrayT, Namespace, namespace, wide_dtype
+from posenc.masks._checks import as_float, check_mask, shape_text
 
 __all__ = ["apply_output_mask", "leak_in", "leak_out", "masked_loss", "masked_mean"]
 
 
-def apply_output_mask(x: Array, padding_mask: Array) -> Array:
+def apply_output_mask(x: ArrayT, padding_mask: Array) -> ArrayT:
     """x with zeros at pads.
 
     y[b, t] = 0 where padding_mask[b, t], else x[b, t]. NaN and infinity at pads become 0 as well.
@@ -34,7 +32,8 @@ def apply_output_mask(x: Array, padding_mask: Array) -> Array:
     [[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]
     """
     xp, mask = _mask_of_rows("x", x, padding_mask)
-    return xp.where(mask, xp.zeros_like(x), x)
+    zeroed: ArrayT = xp.where(mask, xp.zeros_like(x), x)
+    return zeroed
 
 
 def masked_mean(x: Array, padding_mask: Array) -> Array:
@@ -158,7 +157,7 @@ def _leak(weights: Array, padding_mask: Array, *, to_pads: bool) -> float:
         or tuple(weights.shape[-2:]) != (n, n)
         or weights.shape[:batch] != padding_mask.shape[:-1]
     ):
-        wanted = _shape(*padding_mask.shape[:-1], "...", n, n)
+        wanted = shape_text(*padding_mask.shape[:-1], "...", n, n)
         raise ValueError(f"weights must have shape {wanted}, got {tuple(weights.shape)}")
     heads = (1,) * (weights.ndim - padding_mask.ndim - 1)
     pads = xp.reshape(padding_mask, (*padding_mask.shape[:-1], *heads, n))

@@ -9,7 +9,7 @@ from typing import Any
 
 from posenc._arrays import Array, Namespace, namespace
 from posenc._checks import integer
-from posenc.masks._checks import Side
+from posenc.masks._checks import Side, as_float
 from posenc.masks.batches import as_rows, pad_batch
 
 __all__ = ["PaddingChange", "PaddingReport", "check_padding"]
@@ -149,11 +149,6 @@ def check_padding(
         change = _largest_difference(outputs, expected)
         changes.append(PaddingChange(change, content, tolerance, inverted))
     return PaddingReport(*changes)
-
-
-def as_float(x: Array) -> float:
-    """The number in an array without axes; torch warns of tensors that still carry a gradient."""
-    return float(x.detach() if hasattr(x, "detach") else x)
 
 
 def _run(model: Callable[[Array, Array], Array], batch: Array, mask: Array) -> Array:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -95,7 +93,8 @@ def check_places(
     return query_positions, n_key if key_positions is None else key_positions
 
 
-def _length(name: str, value: Any) -> Any:
+def _length(name: str, value: int | Tensor) -> int | Tensor:
+    """A length, or the tensor that torch.jit.trace follows in its place."""
     if isinstance(value, Tensor):
         if torch.jit.is_tracing() and value.ndim == 0:
             return value  # what a length is while it traces

@@ -65,14 +65,14 @@ class GridEncoding(FixedTable):
         dropout: float = 0.1,
     ) -> None:
         super().__init__()
-        codes = grid_encoding(shape, dim, base=base, order=order, dtype=np.float32)
-        self.dim = int(codes.shape[1])
+        table = grid_encoding(shape, dim, base=base, order=order, dtype=np.float32)
+        self.dim = int(table.shape[1])
         self.shape = tuple(int(n) for n in shape)
         self.class_tokens = integer("class_tokens", class_tokens, minimum=0)
         self.base = check_base(base)
         self.order = check_order(order)
         self.dropout = nn.Dropout(dropout)
-        self._keep(np.concatenate([np.zeros((self.class_tokens, self.dim), np.float32), codes]))
+        self._keep(np.concatenate([np.zeros((self.class_tokens, self.dim), np.float32), table]))
 
     def forward(self, x: Tensor, *, offset: int | None = None, coordinates: Tensor | None = None) -> Tensor:
         """x plus its codes.
@@ -105,8 +105,8 @@ class GridEncoding(FixedTable):
         )
         return result
 
-    def _add(self, x: Tensor, codes: Tensor) -> Tensor:
-        return self.dropout(add(x, codes))
+    def _add(self, x: Tensor, rows: Tensor) -> Tensor:
+        return self.dropout(add(x, rows))
 
 
 class GridRotary(RotaryEmbedding):

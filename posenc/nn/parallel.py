@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -119,7 +120,7 @@ class _PassOn(torch.autograd.Function):
         return None, None, *(next(back) if needed else None for needed in ctx.needs_input_grad[2:])
 
 
-def _passed_on(group: dist.ProcessGroup | None, by: int, tensors: Any) -> tuple[Tensor, ...]:
+def _passed_on(group: dist.ProcessGroup | None, by: int, tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     rank, world = dist.get_rank(group), dist.get_world_size(group)
     there, here = (
         peer if group is None else dist.get_global_rank(group, peer)

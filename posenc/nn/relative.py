@@ -19,7 +19,54 @@ from posenc.relative.vectors import shaw_attention
 __all__ = ["FireBias", "KerpleBias", "RelativeBias", "ShawAttention", "T5Bias"]
 
 
-class RelativeBias(nn.Module):
+class _TrainedBias(nn.Module):
+    """A layer of trained numbers that gives a term of the attention scores."""
+
+    def _bias(self, queries: int | Tensor, keys: int | Tensor | None) -> Tensor:
+        """The bias for lengths or positions, as the formulas take them."""
+        raise NotImplementedError
+
+    def forward(
+        self,
+        n_query: int | None = None,
+        n_key: int | None = None,
+        *,
+        query_positions: Tensor | None = None,
+        key_positions: Tensor | None = None,
+    ) -> Tensor:
+        """The bias.
+
+        Args:
+            n_query: how many queries; they are the last of the keys, so `layer(1, t + 1)` is the row of the
+                token at t, bit for bit. The sums of `FireBias` differ by a few roundings: their order depends
+                on the shape.
+            n_key: how many keys. If None, as many as queries.
+            query_positions: positions instead of n_query, (n_q,) or (batch, n_q); whole ones for a table,
+                otherwise they may be real. By name only: token ids in their place could not be told from them.
+            key_positions: positions instead of n_key, (n_k,) or (batch, n_k). If there is neither, those of
+                the queries.
+        """
+        like = next(self.parameters())
+        return self._bias(*check_places(n_query, n_key, query_positions, key_positions, like))
+
+
+class _TableBias(_TrainedBias):
+    """A trained number for each head and each row, `weight` (rows, heads)."""
+
+    weight: nn.Parameter
+
+    def __init__(self, rows: int, num_heads: int, std: float) -> None:
+        super().__init__()
+        self.std = number("std", std, at_least=0)
+        self.weight = nn.Parameter(torch.empty(rows, integer("num_heads", num_heads, minimum=1)))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Fill the table with fresh random numbers, as after `to_empty`."""
+        nn.init.normal_(self.weight, std=self.std)
+
+
+class RelativeBias(_TableBias):
     """A trained number for each head and each offset from −K to K; offsets beyond count as ±K.
 
     forward(n) = weight[clip(u − t, −K, K) + K], which attention adds to its scores.
@@ -45,47 +92,17 @@ class RelativeBias(nn.Module):
     (2020), section 2.1.
     """
 
-    weight: nn.Parameter
-
     def __init__(self, num_heads: int, max_offset: int, *, std: float = 0.02) -> None:
-        super().__init__()
-        self.std = number("std", std, at_least=0)
-        rows = 2 * integer("max_offset", max_offset, minimum=0) + 1
-        self.weight = nn.Parameter(torch.empty(rows, integer("num_heads", num_heads, minimum=1)))
-        self.reset_parameters()
+        super().__init__(2 * integer("max_offset", max_offset, minimum=0) + 1, num_heads, std)
 
-    def reset_parameters(self) -> None:
-        """Fill the table with fresh random numbers, as after `to_empty`."""
-        nn.init.normal_(self.weight, std=self.std)
-
-    def forward(
-        self,
-        n_query: int | None = None,
-        n_key: int | None = None,
-        *,
-        query_positions: Tensor | None = None,
-        key_positions: Tensor | None = None,
-    ) -> Tensor:
-        """The bias.
-
-        Args:
-            n_query: how many queries; they are the last of the keys, so `layer(1, t + 1)` is the row of the
-                token at t, bit for bit.
-            n_key: how many keys. If None, as many as queries.
-            query_positions: positions instead of n_query, (n_q,) or (batch, n_q). By name only: token ids in
-                their place could not be told from them.
-            key_positions: positions instead of n_key, (n_k,) or (batch, n_k). If there is neither, those of
-                the queries.
-        """
-        return relative_bias(
-            self.weight, *check_places(n_query, n_key, query_positions, key_positions, self.weight)
-        )
+    def _bias(self, queries: int | Tensor, keys: int | Tensor | None) -> Tensor:
+        return relative_bias(self.weight, queries, keys)
 
     def extra_repr(self) -> str:
         return f"num_heads={self.weight.shape[1]}, max_offset={self.weight.shape[0] // 2}"
 
 
-class T5Bias(nn.Module):
+class T5Bias(_TableBias):
     """The position bias of T5: a trained number for each head and each bucket of offsets.
 
     forward(n) = weight[bucket(u − t)], with `posenc.relative.t5_bucket`.
@@ -112,8 +129,6 @@ class T5Bias(nn.Module):
     Source: Raffel et al. (2020), section 2.1.
     """
 
-    weight: nn.Parameter
-
     def __init__(
         self,
         num_heads: int,
@@ -123,31 +138,17 @@ class T5Bias(nn.Module):
         bidirectional: bool = True,
         std: float = 0.02,
     ) -> None:
-        super().__init__()
         # What is wrong with them is said here and not at the first sentence.
         t5_bucket(1, num_buckets=num_buckets, max_distance=max_distance, bidirectional=bidirectional)
+        super().__init__(num_buckets, num_heads, std)
         self.max_distance = max_distance
         self.bidirectional = bidirectional
-        self.std = number("std", std, at_least=0)
-        self.weight = nn.Parameter(torch.empty(num_buckets, integer("num_heads", num_heads, minimum=1)))
-        self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Fill the table with fresh random numbers, as after `to_empty`."""
-        nn.init.normal_(self.weight, std=self.std)
-
-    def forward(
-        self,
-        n_query: int | None = None,
-        n_key: int | None = None,
-        *,
-        query_positions: Tensor | None = None,
-        key_positions: Tensor | None = None,
-    ) -> Tensor:
-        """The bias. Args: as in `RelativeBias.forward`."""
+    def _bias(self, queries: int | Tensor, keys: int | Tensor | None) -> Tensor:
         return t5_bias(
             self.weight,
-            *check_places(n_query, n_key, query_positions, key_positions, self.weight),
+            queries,
+            keys,
             num_buckets=self.weight.shape[0],
             max_distance=self.max_distance,
             bidirectional=self.bidirectional,
@@ -161,7 +162,7 @@ class T5Bias(nn.Module):
         )
 
 
-class KerpleBias(nn.Module):
+class KerpleBias(_TrainedBias):
     """The bias of KERPLE: minus a kernel of the distance, with two trained numbers a head.
 
     forward(n) = −r1 · ln(1 + r2 · |u − t|), or −r1 · |u − t|^r2; `posenc.kerple_bias`.
@@ -218,24 +219,14 @@ class KerpleBias(nn.Module):
             self.raw_r2.uniform_(0.01, 1.0)
             self.raw_r2.copy_(self.raw_r2.log() if self.kind == "log" else (self.raw_r2 / 2).logit())
 
-    def forward(
-        self,
-        n_query: int | None = None,
-        n_key: int | None = None,
-        *,
-        query_positions: Tensor | None = None,
-        key_positions: Tensor | None = None,
-    ) -> Tensor:
-        """The bias. Args: as in `RelativeBias.forward`, but positions may be real."""
-        dtype = self.raw_r1.dtype
-        places = check_places(n_query, n_key, query_positions, key_positions, self.raw_r1)
-        return kerple(self.r1, self.r2, self.kind, dtype, *places, xp)
+    def _bias(self, queries: int | Tensor, keys: int | Tensor | None) -> Tensor:
+        return kerple(self.r1, self.r2, self.kind, self.raw_r1.dtype, queries, keys, xp)
 
     def extra_repr(self) -> str:
         return f"num_heads={len(self.raw_r1)}, kind={self.kind!r}"
 
 
-class FireBias(nn.Module):
+class FireBias(_TrainedBias):
     """The bias of FIRE: a small trained network that looks at a distance scaled to 0..1.
 
     forward(n) = MLP(ln(1 + c · |u − t|) / ln(1 + c · max(t, threshold))); `posenc.fire_bias`.
@@ -289,21 +280,8 @@ class FireBias(nn.Module):
         for parameter, start in zip((self.log_c, self.log_threshold), self._start, strict=True):
             nn.init.constant_(parameter, math.log(start))
 
-    def forward(
-        self,
-        n_query: int | None = None,
-        n_key: int | None = None,
-        *,
-        query_positions: Tensor | None = None,
-        key_positions: Tensor | None = None,
-    ) -> Tensor:
-        """The bias.
-
-        Args: as in `RelativeBias.forward`, but positions may be real, and the row of a decoding step is that
-        of the full bias to a few roundings: the order of sums depends on the shape.
-        """
-        places = check_places(n_query, n_key, query_positions, key_positions, self.log_c)
-        x = log_distance(self.c, self.threshold, *places, xp)
+    def _bias(self, queries: int | Tensor, keys: int | Tensor | None) -> Tensor:
+        x = log_distance(self.c, self.threshold, queries, keys, xp)
         given = (self.hidden.weight[:, 0], self.hidden.bias, self.head.weight, self.head.bias)
         weights = dict(zip(FIRE_WEIGHTS, given, strict=True))
         # autocast would make the product in a precision that cannot tell far positions apart.

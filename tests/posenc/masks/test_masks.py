@@ -43,7 +43,7 @@ LIBRARIES: dict[str, Callable[[Any], Any]] = {
 lengths_of = st.lists(st.integers(1, 7), min_size=1, max_size=4)
 sides = st.sampled_from(["right", "left"])
 # A first call of a library may take a while on a busy machine.
-patient = settings(deadline=None, max_examples=50)
+patient = settings(deadline=None, max_examples=25)
 libraries = st.sampled_from(list(LIBRARIES))
 
 
@@ -101,15 +101,13 @@ def test_key_padding_mask_of_a_number_and_of_none() -> None:
     assert key_padding_mask(2, 3).tolist() == [False, False, True]
     assert key_padding_mask(np.array(2), 3).shape == (3,)
     assert key_padding_mask([]).shape == (0, 0)
-    like = torch.zeros(1, dtype=torch.float16)
-    assert key_padding_mask([1, 2], like=like).dtype == torch.bool
-    assert key_padding_mask(torch.tensor([1, 2], dtype=torch.uint8)).shape == (2, 2)
-
-
-def test_lists_of_numbers_may_be_empty() -> None:
     batch, mask = pad_batch([[], [1, 2]])
     assert batch.dtype == np.int64
     assert mask.tolist() == [[True, True], [False, False]]
+    assert safe_mask(mask).tolist() == [[False, False], [False, False]]
+    like = torch.zeros(1, dtype=torch.float16)
+    assert key_padding_mask([1, 2], like=like).dtype == torch.bool
+    assert key_padding_mask(torch.tensor([1, 2], dtype=torch.uint8)).shape == (2, 2)
 
 
 @pytest.mark.parametrize("dtype", [torch.bool, torch.int8, torch.int64, torch.float16, torch.bfloat16])
@@ -135,66 +133,29 @@ def test_positions_count_real_tokens(lengths: list[int], side: Any, name: str) -
     for b, length in enumerate(lengths):
         assert positions[b][real(mask, b)].tolist() == list(range(length))
         assert (positions[b][~real(mask, b)] == 0).all()
-
-
-def test_positions_pass_over_pads_in_the_middle() -> None:
-    mask = np.array([False, True, False, True, True, False])
-    assert positions_from_mask(mask).tolist() == [0, 0, 1, 0, 0, 2]
+    holes = np.array([False, True, False, True, True, False])
+    assert positions_from_mask(holes).tolist() == [0, 0, 1, 0, 0, 2]
 
 
 # --- Masks --------------------------------------------------------------------------------------------------
 
 
 @patient
-@given(lengths=lengths_of, side=sides, name=libraries, causal=st.booleans())
-def test_real_outputs_are_those_without_pads(lengths: list[int], side: Any, name: str, causal: bool) -> None:
-    """Absolute codes counted from the mask, a key mask, any side, with and without a causal mask."""
-    sequences = rows(lengths, 6)
-    w = random(3, 6, 6, seed=9)
-
-    def attend(x: np.ndarray, positions: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
-        h = x + sinusoidal_encoding(positions, 6)
-        q, k, v = (LIBRARIES[name](h @ part) for part in w)
-        return np.asarray(
-            dot_product_attention(q, k, v, mask=None if mask is None else LIBRARIES[name](mask))[0]
-        )
-
-    batch, pads = pad_batch(sequences, side=side, length=max(lengths) + 2, value=3.0)
-    mask = combine_masks(pads, mask=causal_mask(batch.shape[1]) if causal else None)
-    output = attend(batch, positions_from_mask(pads), mask)
-    for b, row in enumerate(sequences):
-        n = len(row)
-        alone = attend(row, np.arange(n), causal_mask(n) if causal else None)
-        np.testing.assert_allclose(output[b][real(pads, b)], alone, atol=1e-12)
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("side", ["right", "left"])
-def test_real_outputs_in_every_precision(dtype: torch.dtype, side: Any) -> None:
-    x = torch.from_numpy(random(5, 8)).to(dtype)
-    batch, pads = pad_batch([x], side=side, length=40)
-    mask = combine_masks(pads, mask=causal_mask(40, like=pads))
-    output, weights = dot_product_attention(batch, batch, batch, mask=mask)
-    assert output.isfinite().all()
-    assert (output[0][empty_rows(mask)[0]] == 0).all()
-    assert (weights[0][:, pads[0]] == 0).all()
-    alone, _ = dot_product_attention(x, x, x, mask=causal_mask(5, like=x))
-    # Sums of another length may round otherwise, by one unit in the last place of float32 or better.
-    torch.testing.assert_close(output[0, ~pads[0]], alone, atol=1e-6, rtol=torch.finfo(dtype).eps)
-
-
-@patient
-@given(lengths=lengths_of, side=sides)
-def test_combined_mask_forbids_what_either_forbids(lengths: list[int], side: Any) -> None:
-    n = max(lengths)
+@given(lengths=lengths_of, side=sides, name=libraries)
+def test_combined_mask_forbids_what_either_forbids(lengths: list[int], side: Any, name: str) -> None:
+    n, library = max(lengths), LIBRARIES[name]
     pads = key_padding_mask(lengths, side=side)
-    both = combine_masks(pads, mask=causal_mask(n))
+    future = causal_mask(n, like=library(pads))
+    assert type(future) is type(library(pads))
+    both = np.asarray(combine_masks(library(pads), mask=future))
     for b, t, u in np.ndindex(both.shape):
         assert both[b, t, u] == (pads[b, u] or u > t)
     np.testing.assert_array_equal(combine_masks(pads)[:, 0], pads)
     np.testing.assert_array_equal(combine_masks(pads, mask=both), both)
-    np.testing.assert_array_equal(empty_rows(both), [[row.all() for row in rows] for rows in both])
-    safe = safe_mask(both)
+    np.testing.assert_array_equal(
+        np.asarray(empty_rows(library(both))), [[row.all() for row in rows] for rows in both]
+    )
+    safe = np.asarray(safe_mask(library(both)))
     assert not empty_rows(safe).any()
     np.testing.assert_array_equal(safe[~empty_rows(both)], both[~empty_rows(both)])
 
@@ -208,24 +169,7 @@ def test_masks_for_torch_have_its_shapes_and_polarity() -> None:
             np.testing.assert_array_equal(heads[5 * b + h], mask[b])
     np.testing.assert_array_equal(sdpa_mask(mask)[:, 0], ~mask)
     assert not np.shares_memory(multihead_mask(mask, 1), mask)
-
-
-def test_masks_are_no_views_of_others() -> None:
-    pads = key_padding_mask([1, 2])
-    combine_masks(pads)[:] = True
-    assert pads.tolist() == [[False, True], [False, False]]
-
-
-def test_a_safe_key_padding_mask_opens_the_sequences_of_pads_alone() -> None:
-    pads = key_padding_mask([0, 1], 2)
-    assert safe_mask(pads).tolist() == [[False, False], [False, True]]
-
-
-def test_causal_mask_in_the_library_of_another_array() -> None:
-    mask = causal_mask(3, like=torch.zeros(1))
-    assert isinstance(mask, torch.Tensor)
-    assert mask.dtype == torch.bool
-    np.testing.assert_array_equal(mask.numpy(), causal_mask(3))
+    assert not np.shares_memory(combine_masks(mask[0, 0]), mask)
     assert causal_mask(3, like=torch.zeros(1, device="meta")).device.type == "meta"
 
 
@@ -335,21 +279,11 @@ def test_leaks_with_a_key_mask_and_without_pads() -> None:
     _, weights = dot_product_attention(x, x, x, mask=np.tile(mask, (6, 1)))
     assert leak_in(weights, mask) == 0
     assert leak_out(weights, mask) == pytest.approx(1)
+    trained = torch.softmax(torch.zeros(4, 4, requires_grad=True), dim=-1)
+    assert leak_in(trained, key_padding_mask(torch.tensor(3), 4)) == 0.25
     none = np.zeros(6, dtype=bool)
     assert leak_in(weights, none) == leak_out(weights, none) == 0
     assert leak_out(weights, ~none) == leak_in(weights, ~none) == 0
-
-
-def test_leak_of_a_tensor_that_carries_a_gradient() -> None:
-    weights = torch.softmax(torch.zeros(4, 4, requires_grad=True), dim=-1)
-    assert leak_in(weights, key_padding_mask(torch.tensor(3), 4)) == 0.25
-
-
-def test_zero_vectors_leak() -> None:
-    """Scores 1 and 2, and two keys that are zero: 2 / (e + e² + 2)."""
-    keys = np.array([[1.0], [2.0], [0.0], [0.0]])
-    _, weights = dot_product_attention(np.ones((4, 1)), keys, keys, scale=1.0)
-    assert leak_in(weights, key_padding_mask(2, 4)) == pytest.approx(2 / (math.e + math.e**2 + 2))
 
 
 # --- Errors -------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 lengths_of = st.lists(st.integers(1, 6), min_size=1, max_size=4)
 sides = st.sampled_from(["right", "left"])
 # A first call of a library may take a while on a busy machine.
-patient = settings(deadline=None, max_examples=20)
+patient = settings(deadline=None, max_examples=12)
 
 
 def random(*shape: int, dtype: torch.dtype = torch.float64, seed: int = 0) -> Tensor:
@@ -127,24 +127,17 @@ def test_key_padding_mask_goes_into_torch_as_it_is(lengths: list[int], inference
         outputs = {
             "multihead": MULTIHEAD(batch, batch, batch, key_padding_mask=padding)[0],
             "encoder": ENCODER(batch, src_key_padding_mask=padding),
+            "causal, which needs none": ENCODER(batch, mask=causal_mask(batch.shape[1], like=batch)),
         }
         for b, x in enumerate(sequences):
             y = x[None]
-            expected = {"multihead": MULTIHEAD(y, y, y)[0][0], "encoder": ENCODER(y)[0]}
+            expected = {
+                "multihead": MULTIHEAD(y, y, y)[0][0],
+                "encoder": ENCODER(y)[0],
+                "causal, which needs none": ENCODER(y, mask=causal_mask(len(x), like=x))[0],
+            }
             for name, output in outputs.items():
                 torch.testing.assert_close(output[b, : len(x)], expected[name], atol=1e-12, rtol=0)
-
-
-@patient
-@given(lengths=lengths_of, inference=st.booleans())
-def test_causal_and_right_padded_needs_no_key_mask(lengths: list[int], inference: bool) -> None:
-    sequences = [random(n, DIM, seed=n) for n in lengths]
-    batch, _ = pad_batch(sequences, length=max(lengths) + 2)
-    with torch.set_grad_enabled(not inference):
-        output = ENCODER(batch, mask=causal_mask(batch.shape[1], like=batch))
-        for b, x in enumerate(sequences):
-            alone = ENCODER(x[None], mask=causal_mask(len(x), like=x))
-            torch.testing.assert_close(output[b, : len(x)], alone[0], atol=1e-12, rtol=0)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -197,10 +190,7 @@ def test_multihead_attention_without_keys(grad: bool) -> None:
         torch.testing.assert_close(output, MULTIHEAD.out_proj.bias.expand(1, 3, DIM))
     else:
         assert output.isnan().all()
-
-
-def test_transformer_encoder_without_keys(grad: bool) -> None:
-    assert ENCODER(random(1, 3, DIM), src_key_padding_mask=EMPTY).isnan().any() == (not grad)
+    assert ENCODER(x, src_key_padding_mask=EMPTY).isnan().any() == (not grad)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -209,7 +199,11 @@ def test_scaled_dot_product_attention_without_keys(dtype: torch.dtype, grad: boo
     floating = torch.zeros(1, 3, dtype=dtype).masked_fill(EMPTY, -math.inf)
     for mask in (~EMPTY, floating):
         assert (scaled_dot_product_attention(x, x, x, attn_mask=mask[:, None]) == 0).all()
-    assert (dot_product_attention(x, x, x, mask=EMPTY[:, None])[0] == 0).all()
+    x.requires_grad_(grad)
+    output, _ = dot_product_attention(x, x, x, mask=EMPTY[:, None])
+    assert (output == 0).all()
+    if grad:
+        assert torch.autograd.grad(output.sum(), x)[0].isfinite().all()
 
 
 def test_causal_and_left_padded_spreads_nan_layer_by_layer() -> None:
@@ -242,29 +236,6 @@ def test_only_a_safe_mask_keeps_nan_out_of_the_gradient(safe: bool) -> None:
     assert output.isfinite().all()
     (gradient,) = torch.autograd.grad(output.sum(), x)
     assert gradient.isfinite().all() == safe
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_our_attention_has_a_finite_gradient_without_keys(dtype: torch.dtype) -> None:
-    x = random(1, 3, DIM, dtype=dtype).requires_grad_()
-    mask = torch.tensor([[[True] * 3, [False] * 3, [True, True, False]]])
-    (gradient,) = torch.autograd.grad(dot_product_attention(x, x, x, mask=mask)[0].sum(), x)
-    assert gradient.isfinite().all()
-
-
-# --- Finite values instead of minus infinity ----------------------------------------------------------------
-
-
-def test_finite_values_leak_or_overflow() -> None:
-    scores = torch.tensor([1.0, 2.0, 3.0])
-    # Near 1e9 float32 counts in steps of 64: the scores are gone, and the forbidden keys share everything.
-    torch.testing.assert_close(torch.softmax(scores - 1e9, dim=0), torch.full((3,), 1 / 3))
-    assert torch.softmax(torch.tensor([0.0, -10.0]), dim=0)[1] > 4e-5
-    assert torch.tensor(-1e9).half() == -math.inf
-    with pytest.raises(RuntimeError, match="without overflow"):
-        scores.half().masked_fill(torch.tensor([True, False, False]), -1e9)
-    lowest = torch.full((2,), torch.finfo(torch.float16).min, dtype=torch.float16)
-    assert torch.softmax(lowest + lowest, dim=0).isnan().all()
 
 
 # --- While torch.compile traces -----------------------------------------------------------------------------

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-import io
 import math
-import shutil
+import warnings
 from typing import Any
 
 import pytest
@@ -14,7 +12,6 @@ from benchmark import new_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
-from torch._dynamo.testing import CompileCounter
 from torch.nn.functional import scaled_dot_product_attention
 
 from posenc import alibi_bias, alibi_slopes
@@ -50,36 +47,12 @@ def test_bias_is_that_of_the_formula(heads: int, n_query: int, more: int, causal
     assert torch.equal(bias, torch.from_numpy(expected).float())
 
 
-@given(n=st.integers(1, 30), heads=st.integers(1, 12))
-def test_bias_of_a_step_is_a_row_of_the_full_one(n: int, heads: int) -> None:
-    layer = AlibiBias(heads)
-    full = layer(n)
-    for t in range(n):
-        assert torch.equal(layer(1, t + 1), full[:, t : t + 1, : t + 1])
-
-
-def test_bias_of_positions() -> None:
-    layer = AlibiBias(4)
-    t = torch.tensor([[0, 1, 2], [7, 8, 10]])
-    assert layer(query_positions=t).shape == (2, 4, 3, 3)
-    assert torch.equal(layer(query_positions=t)[0], layer(3))
-    assert torch.equal(
-        layer(query_positions=t[1, 2:], key_positions=t[1]), layer(query_positions=t)[1, :, 2:]
-    )
-
-
 def test_low_precision_of_the_bias_is_asked_for_and_rounded_once() -> None:
     layer = AlibiBias(12).to(torch.bfloat16)
     expected = torch.from_numpy(alibi_bias(alibi_slopes(12), 600))
     for dtype in (torch.float32, torch.bfloat16, torch.float64):
         assert torch.equal(layer(600, dtype=dtype), expected.to(dtype))
     assert layer(3).dtype == torch.float32
-
-
-def test_bias_comes_to_its_positions() -> None:
-    layer, there = AlibiBias(4), torch.arange(3, device="meta")
-    assert layer(query_positions=there).is_meta
-    assert layer(5, query_positions=None).device.type == "cpu"
 
 
 def test_slopes_of_ones_own() -> None:
@@ -112,14 +85,14 @@ def test_attention_is_that_with_the_bias(dtype: torch.dtype, bound: float, heads
 
 @pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 2e-4), (torch.bfloat16, 1.6e-2)])
 def test_long_text_loses_no_precision(dtype: torch.dtype, bound: float) -> None:
-    q, k, v = qkv(1, 8, 4000, 64, dtype=dtype)
-    output = AlibiAttention(8)(q, k, v)[:, :, -50:]
+    q, k, v = qkv(1, 8, 4000, 16, dtype=dtype)
+    output = AlibiAttention(8)(q[:, :, -50:], k, v)
     assert (output - exact(q[:, :, -50:], k, v)).abs().max() < bound
 
 
 @pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
 @pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("n", [200, 4000])
+@pytest.mark.parametrize("n", [200, 2000])
 def test_autocast_gives_what_bfloat16_gives(n: int, compiled: bool) -> None:
     """The columns are made for the dtype that attention runs in, which autocast chooses."""
     torch._dynamo.reset()
@@ -185,17 +158,13 @@ def test_values_of_another_width(value_dim: int) -> None:
         torch.testing.assert_close(output, exact(q[:, :, -n_query:], k, v).float(), rtol=0, atol=1e-5)
 
 
-def test_inputs_are_left_as_they_are_and_gradients_are_those_of_the_bias() -> None:
-    tensors = qkv(1, 4, 20, 8, dtype=torch.float64)
-    before = [x.clone() for x in tensors]
-    inputs = [x.requires_grad_() for x in tensors]
+def test_gradients_are_those_of_the_bias() -> None:
+    inputs = [x.requires_grad_() for x in qkv(1, 4, 20, 8, dtype=torch.float64)]
     upstream = torch.randn(1, 4, 20, 8, dtype=torch.float64)
     ours = torch.autograd.grad(AlibiAttention(4)(*inputs), inputs, upstream)
     theirs = torch.autograd.grad(exact(*inputs), inputs, upstream)
     for a, b in zip(ours, theirs, strict=True):
         torch.testing.assert_close(a, b)
-    for x, y in zip(tensors, before, strict=True):
-        assert torch.equal(x, y)
 
 
 def test_memory_has_no_square_of_the_length() -> None:
@@ -212,119 +181,21 @@ def test_memory_has_no_square_of_the_length() -> None:
     assert many * 2048 < bias.nbytes / 5
 
 
-# --- Both as modules
+def test_slopes_are_a_copy() -> None:
+    bias = AlibiBias(2)
+    before = bias(4)
+    bias.slopes.fill_(9.0)
+    assert bias.slopes.dtype == torch.float64
+    assert torch.equal(bias(4), before)
 
 
-LAYERS = pytest.mark.parametrize("kind", [AlibiBias, AlibiAttention])
-
-
-def result(layer: AlibiBias | AlibiAttention) -> Tensor:
-    return layer(12) if isinstance(layer, AlibiBias) else layer(*qkv(1, layer.num_heads, 12, 8))
-
-
-@LAYERS
-def test_nothing_is_trained_and_nothing_is_saved(kind: Any) -> None:
-    layer = kind(8)
-    assert list(layer.parameters()) == []
-    assert layer.state_dict() == {}
-    torch.nn.Sequential(layer).load_state_dict({})
-
-
-@LAYERS
-def test_casting_changes_nothing(kind: Any) -> None:
-    layer = kind(12)
-    before = result(layer)
-    layer.to(torch.bfloat16).half().float()
-    assert layer.slopes.dtype == torch.float64
-    assert torch.equal(result(layer), before)
-
-
-@LAYERS
-def test_pickle_and_deepcopy(kind: Any) -> None:
-    layer = kind(12)
-    buffer = io.BytesIO()
-    torch.save(layer, buffer)
-    buffer.seek(0)
-    for twin in (copy.deepcopy(layer), torch.load(buffer, weights_only=False)):
-        assert torch.equal(result(twin), result(layer))
-
-
-@LAYERS
-def test_meta_device_then_materialised(kind: Any) -> None:
-    expected = result(kind(12))
-    with torch.device("meta"):
-        layer = kind(12)
-    assert layer(3).is_meta if kind is AlibiBias else True
-    layer.half()
-    layer.to_empty(device="cpu")
-    assert torch.equal(result(layer), expected)
-    layer.to("meta").to_empty(device="cpu")
-    assert torch.equal(result(layer), expected)
-    assert torch.equal(result(layer.to_empty(device="cpu")), expected)
-
-
-@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
-@pytest.mark.skipif(shutil.which("c++") is None, reason="torch.compile needs a C++ compiler")
-def test_compiles_into_one_graph_for_any_length() -> None:
-    torch._dynamo.reset()
-    counter = CompileCounter()
-    attention = AlibiAttention(4)
-    compiled = torch.compile(attention, backend=counter, fullgraph=True)
-    for n in (16, 100, 33, 200):
-        q, k, v = qkv(1, 4, n, 8)
-        torch.testing.assert_close(compiled(q, k, v), attention(q, k, v))
-    assert counter.frame_count <= 2
-    for n in (16, 100, 33, 200):
-        q, k, v = qkv(1, 4, n, 8)
-        torch.testing.assert_close(compiled(q[:, :, -1:], k, v), attention(q[:, :, -1:], k, v))
-    assert counter.frame_count <= 4
-    bias = AlibiBias(4)
-    compiled_bias = torch.compile(bias, backend="eager", fullgraph=True)
-    for n in (16, 100, 33):
-        assert torch.equal(compiled_bias(n), bias(n))
-
-
-def test_shows_what_it_is() -> None:
-    assert repr(AlibiBias(8)) == "AlibiBias(num_heads=8, causal=True)"
-    assert repr(AlibiAttention(12)) == "AlibiAttention(num_heads=12)"
-
-
-Q = torch.zeros(1, 4, 5, 8)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: AlibiBias(0), ValueError, "num_heads must be at least 1, got 0"),
-        (lambda: AlibiAttention(4.0), TypeError, "num_heads must be an integer, got 4.0"),  # type: ignore[arg-type]
-        (lambda: AlibiBias(4, slopes=[0.5] * 4), TypeError, r"slopes must be an array .*\(4,\), got \[0.5"),
-        (lambda: AlibiBias(4, slopes=alibi_slopes(8)), ValueError, r"slopes must .* \(4,\), got \(8,\)"),
-        (lambda: AlibiBias(1, slopes=0.5), TypeError, r"slopes must be an array of shape \(1,\), got 0.5"),
-        (lambda: AlibiBias(2, slopes=-alibi_slopes(2)), ValueError, "slopes must be at least 0"),
-        (lambda: AlibiBias(4)(5, 3), ValueError, "n_query must be at most n_key, .* got 5 and 3"),
-        (lambda: AlibiBias(4)(3.0), TypeError, r"n_query must be an integer, got 3\.0"),
-        (lambda: AlibiBias(4)(torch.arange(3)), TypeError, r"n_query must be an int, .* query_positions="),
-        (lambda: AlibiBias(4)(torch.rand(3)), TypeError, r"n_query must be an int, .* query_positions="),
-        (lambda: AlibiAttention(8)(Q, Q, Q), ValueError, r"query must have shape \(batch, 8, n_q, d\)"),
-        (lambda: AlibiAttention(4)(Q[0], Q, Q), ValueError, r"query must have shape \(batch, heads, length"),
-        (lambda: AlibiAttention(4)(Q, Q[:, :3], Q[:, :3]), ValueError, "key must have shape .* dividing 4"),
-        (lambda: AlibiAttention(4)(Q, Q[..., :4], Q), ValueError, "key must have shape"),
-        (lambda: AlibiAttention(4)(Q, Q, Q[:, :, :3]), ValueError, r"value must have shape \(1, 4, 5, d_v\)"),
-        (lambda: AlibiAttention(4)(Q, Q[:, :, :3], Q[:, :, :3]), ValueError, "query must have at most"),
-        (lambda: AlibiAttention(4)(Q, Q.double(), Q), TypeError, "key must have the dtype of query"),
-        (lambda: AlibiAttention(4)(Q.long(), Q, Q), TypeError, "query must be a floating tensor, got"),
-        (lambda: AlibiAttention(4)(Q, Q, [0.0]), TypeError, "value must be a floating tensor, got list"),
-        (lambda: AlibiAttention(4)(Q, Q, Q, mask=torch.zeros(5, 5)), TypeError, "mask must be a bool tensor"),
-        (
-            lambda: AlibiAttention(4)(Q, Q, Q, mask=torch.zeros(1, 5, dtype=torch.bool)),
-            ValueError, r"mask must have shape \(5, 5\) or four axes .* got \(1, 5\)",
-        ),
-        (
-            lambda: AlibiAttention(1, slopes=torch.tensor([1e5]))(*(Q[:, :1].half(),) * 3),
-            ValueError, r"query and key must be float32 or bfloat16 for 5 keys and slopes up to 100000",
-        ),
-    ],
-)  # fmt: skip
-def test_errors_name_the_argument(call: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        call()
+def test_a_trace_is_right_for_any_part_of_the_queries() -> None:
+    """Whether there is one query, and whether there are as many as keys, is not kept from the example."""
+    model, keys = AlibiAttention(2), torch.randn(2, 2, 9, 8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for example in (1, 9):
+            traced = torch.jit.trace(model, (keys[:, :, :example], keys, keys))
+            for n in (1, 3, 9):
+                query = torch.randn(2, 2, n, 8)
+                torch.testing.assert_close(traced(query, keys, keys), model(query, keys, keys))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 
@@ -36,20 +34,3 @@ def test_the_dtype_stays_and_gradients_run(dtype: torch.dtype) -> None:
     assert result.dtype == dtype
     (gradient,) = torch.autograd.grad(result.sum(), vectors)
     assert torch.equal(gradient.abs(), torch.ones_like(gradient))
-
-
-@pytest.mark.parametrize(
-    ("vectors", "error", "message"),
-    [
-        (torch.ones(3), ValueError, r"vectors must have shape \(\.\.\., n, k\), got \(3,\)"),
-        (
-            torch.ones(3, 2, dtype=torch.int64),
-            TypeError,
-            "vectors must be a floating tensor, got torch.int64",
-        ),
-        ([[1.0]], TypeError, "vectors must be a floating tensor, got list"),
-    ],
-)
-def test_errors_name_the_argument(vectors: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        RandomSigns()(vectors)
