@@ -1,9 +1,4 @@
-"""What does ALiBi cost on top of plain causal attention? Time as a ratio, and memory.
-
-python tests/benchmarks/bench_alibi.py
-"""
-
-from __future__ import annotations
+"""What does ALiBi cost on top of plain causal attention? Time as a ratio, and memory."""
 
 import re
 import subprocess

@@ -1,9 +1,4 @@
-"""What do codes of graphs cost beside SciPy's own search and PyTorch Geometric? Time as a ratio, and memory.
-
-python tests/benchmarks/bench_graphs.py
-"""
-
-from __future__ import annotations
+"""What do codes of graphs cost beside SciPy's own search and PyTorch Geometric? Time as a ratio, and memory."""
 
 import time
 import tracemalloc

@@ -1,9 +1,4 @@
-"""What do codes of a grid and rotations by its axes cost? Ratios to a copy of the same bytes.
-
-python tests/benchmarks/bench_grids.py
-"""
-
-from __future__ import annotations
+"""What do codes of a grid and rotations by its axes cost? Ratios to a copy of the same bytes."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """How long a frame of each live figure takes: `pytest tests/benchmarks/bench_live.py -s`. Bound: 8 ms."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from book.cache import ROOT

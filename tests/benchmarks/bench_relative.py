@@ -1,9 +1,4 @@
-"""How fast are the relative biases? Ratios, side by side with a copy of the result and with transformers.
-
-python tests/benchmarks/bench_relative.py
-"""
-
-from __future__ import annotations
+"""How fast are the relative biases? Ratios, side by side with a copy of the result and with transformers."""
 
 from collections.abc import Iterator
 

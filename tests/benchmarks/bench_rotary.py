@@ -1,9 +1,4 @@
-"""How fast is the rotary embedding? Ratios, side by side with a copy of the same bytes and with transformers.
-
-python tests/benchmarks/bench_rotary.py
-"""
-
-from __future__ import annotations
+"""How fast is the rotary embedding? Ratios, side by side with a copy of the same bytes and with transformers."""
 
 from collections.abc import Iterator
 

@@ -1,9 +1,4 @@
-"""How fast is the sinusoidal encoding? Ratios, side by side in one run.
-
-python tests/benchmarks/bench_sinusoidal.py
-"""
-
-from __future__ import annotations
+"""How fast is the sinusoidal encoding? Ratios, side by side in one run."""
 
 import math
 import os

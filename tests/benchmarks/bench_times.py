@@ -1,9 +1,4 @@
-"""What do codes of times cost? Time as a ratio to the sinusoidal code of as many positions, and to a copy.
-
-python tests/benchmarks/bench_times.py
-"""
-
-from __future__ import annotations
+"""What do codes of times cost? Time as a ratio to the sinusoidal code of as many positions, and to a copy."""
 
 from collections.abc import Iterator
 from typing import Any

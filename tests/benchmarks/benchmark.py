@@ -1,6 +1,4 @@
-"""What the benchmarks share: a run that prints a table of ratios, times and memory, and what is compared with."""
-
-from __future__ import annotations
+"""What the benchmarks share, each of which is a script: `python tests/benchmarks/bench_alibi.py` prints its table."""
 
 import importlib
 import os

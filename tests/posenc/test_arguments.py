@@ -1,7 +1,5 @@
 """Arguments that all functions share: flags are True or False, and positions are ones that can be told apart."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil
@@ -9,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import array_api_strict
 import numpy as np
 import pytest
 import torch
@@ -129,6 +128,36 @@ def test_positions_that_no_number_tells_apart_are_refused(name: str) -> None:
         ValueError, match=r"must be below 2\^24 in size, for torch\.float32 tells no neighbours"
     ):
         function(near + 2.0**24)
+
+
+# Those of them that take a length, and those that take integers alone.
+LENGTHS: dict[str, Callable[[Any], Any]] = {
+    name: OF_POSITIONS[name]
+    for name in (
+        "sinusoidal_encoding", "sine_only_encoding", "integer_encoding", "rbf_encoding", "rbf_kernel", "code_distance",
+        "logn_scale", "apply_rotary", "relative_offsets", "fire_distance",
+    )
+} | {
+    "one_hot_encoding": lambda p: posenc.naive.one_hot_encoding(p, 9),
+    "learned_encoding": lambda p: posenc.learned.learned_encoding(p, np.ones((9, 4))),
+    "relative_kernel": lambda p: posenc.shift.relative_kernel(p, 4),
+    "t5_bucket": lambda p: rel.t5_bucket(p),
+    "relative_bias": lambda p: rel.relative_bias(np.ones(5), p),
+    "alibi_bias": lambda p: posenc.alibi.alibi_bias(0.5, p),
+    "key positions": lambda p: posenc.alibi.alibi_bias(0.5, 1 if isinstance(p, int | np.integer) else [0], p),
+    "apply_xpos": lambda p: rope.apply_xpos(np.ones((3, 4)), np.ones((3, 4)), p)[0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LENGTHS)
+def test_an_integer_is_a_length_and_an_array_without_axes_is_nothing(name: str) -> None:
+    call = LENGTHS[name]
+    for three in (np.int64(3), np.uint8(3)):
+        assert 3 in call(three).shape
+        np.testing.assert_array_equal(call(three), call(3))
+    for what in (np.array(5), np.float64(5), torch.tensor(5), torch.tensor(5.0), array_api_strict.asarray(5)):
+        with pytest.raises(TypeError, match=r"int\(\.\.\.\) for a length, or an array with one axis"):
+            call(what)
 
 
 @pytest.mark.parametrize(

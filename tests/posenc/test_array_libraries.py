@@ -1,7 +1,5 @@
 """One formula for every array library: what the standard does not promise, no formula may use."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -151,38 +149,6 @@ def test_tables_of_numpy_in_one_graph(name: str) -> None:
     given = [tensor(array) for array in arrays]
     compiled = torch.compile(function, fullgraph=True, backend="eager")
     torch.testing.assert_close(compiled(*given), function(*given))
-
-
-POSITIONS: dict[str, Callable[[Any], Any]] = {
-    "sinusoidal_encoding": lambda p: sinusoidal.sinusoidal_encoding(p, 4),
-    "sine_only_encoding": lambda p: shift.sine_only_encoding(p, 4),
-    "integer_encoding": lambda p: naive.integer_encoding(p, 4),
-    "one_hot_encoding": lambda p: naive.one_hot_encoding(p, 9),
-    "learned_encoding": lambda p: learned.learned_encoding(p, np.ones((9, 4))),
-    "rbf_encoding": lambda p: locality.rbf_encoding(p, [0, 1], 1.0),
-    "code_distance": lambda p: sinusoidal.code_distance(p, 4),
-    "relative_kernel": lambda p: shift.relative_kernel(p, 4),
-    "rbf_kernel": lambda p: locality.rbf_kernel(p, 1.0),
-    "t5_bucket": lambda p: rel.t5_bucket(p),
-    "logn_scale": lambda p: extrapolation.logn_scale(p, 8),
-    "apply_rotary": lambda p: rope.apply_rotary(np.ones((5, 4)), p),
-    "apply_xpos": lambda p: rope.apply_xpos(np.ones((5, 4)), np.ones((5, 4)), p)[0],
-    "relative_offsets": lambda p: rel.relative_offsets(p),
-    "relative_bias": lambda p: rel.relative_bias(np.ones(5), p),
-    "alibi_bias": lambda p: alibi.alibi_bias(0.5, p),
-    "key positions": lambda p: alibi.alibi_bias(0.5, 1 if isinstance(p, int | np.integer) else [0], p)[0],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", POSITIONS)
-def test_an_integer_is_a_length_and_an_array_without_axes_is_nothing(name: str) -> None:
-    call = POSITIONS[name]
-    for five in (np.int64(5), np.uint8(5)):
-        assert call(five).shape[0] == 5
-        np.testing.assert_array_equal(call(five), call(5))
-    for what in (np.array(5), np.float64(5), torch.tensor(5), torch.tensor(5.0), strict(5)):
-        with pytest.raises(TypeError, match=r"int\(\.\.\.\) for a length, or an array with one axis"):
-            call(what)
 
 
 A: Any = np.ones((3, 4))

@@ -1,7 +1,5 @@
 """Codes of graphs: distances to anchors, eigenvectors, random walks, and what none of them tells apart."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import tracemalloc
@@ -64,17 +62,6 @@ def test_distances_are_those_of_shortest_paths_along_the_arrows(graph: np.ndarra
     assert weighted.flags.c_contiguous
 
 
-@given(some_graphs(symmetric=True), st.randoms())
-def test_codes_go_with_their_nodes(graph: np.ndarray, random: Any) -> None:
-    order = list(range(len(graph)))
-    random.shuffle(order)
-    moved, anchor = graph[np.ix_(order, order)], order.index(0)
-    np.testing.assert_array_equal(anchor_distances(moved, [anchor]), anchor_distances(graph, [0])[order])
-    np.testing.assert_allclose(
-        random_walk_probabilities(moved, 5), random_walk_probabilities(graph, 5)[order], atol=1e-12
-    )
-
-
 @pytest.mark.parametrize(
     ("graph", "anchors"),
     [(ring(n), [0, 1]) for n in (3, 6, 7)] + [(np.zeros((n, n)), [0]) for n in (1, 2)] + [(path(7), [0])],
@@ -82,16 +69,6 @@ def test_codes_go_with_their_nodes(graph: np.ndarray, random: Any) -> None:
 def test_how_many_anchors_are_needed(graph: np.ndarray, anchors: list[int]) -> None:
     assert graphs.smallest_anchors(graph) == anchors
     assert len(np.unique(anchor_distances(graph, anchors), axis=0)) == len(graph)
-
-
-@pytest.mark.parametrize("chosen", [{0, 2}, frozenset({0, 2}), {0: 1, 2: 1}])
-def test_anchors_without_an_order_are_refused(chosen: Any) -> None:
-    """The order of a set of names changes with each run of Python, and with it the columns."""
-    wanted = f"must be a list of nodes, whose order is that of the result, got a {type(chosen).__name__}"
-    with pytest.raises(TypeError, match=f"anchors {wanted}"):
-        anchor_distances(path(4), chosen)
-    with pytest.raises(TypeError, match=f"nodes {wanted}"):
-        random_walk_probabilities(path(4), 2, nodes=chosen)
 
 
 def test_an_anchor_that_is_a_list_is_named() -> None:
@@ -142,23 +119,29 @@ def dense_laplacian(graph: np.ndarray, normalized: bool) -> np.ndarray:
     return root[:, None] * plain * root if normalized else plain
 
 
+def check_eigenvectors(graph: Any, k: int, normalized: bool, atol: float) -> np.ndarray:
+    """What makes them those of the smallest eigenvalues above 0; which of these come more than once."""
+    vectors, values, degenerate = laplacian_eigenvectors(graph, k, normalized=normalized)
+    dense = graph.toarray() if sparse.issparse(graph) else graph
+    parts, laplacian = csgraph.connected_components(graph)[0], dense_laplacian(dense, normalized)
+    every = np.linalg.eigvalsh(laplacian)
+    np.testing.assert_allclose(values, every[parts : parts + k], atol=atol)
+    np.testing.assert_allclose(laplacian @ vectors, vectors * values, atol=10 * atol)
+    np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=10 * atol)
+    np.testing.assert_array_equal(degenerate, (abs(every[:, None] - values) < 1e-7).sum(axis=0) > 1)
+    assert (values > 1e-6).all()
+    return degenerate
+
+
 @given(some_graphs(symmetric=True, least=2), st.booleans(), st.data())
 def test_eigenvectors_by_their_definition(graph: np.ndarray, normalized: bool, data: Any) -> None:
+    """Self-loops and lonely nodes change nothing."""
     parts = csgraph.connected_components(graph)[0]
-    if parts == len(graph):
-        with pytest.raises(ValueError, match=rf"k must be at most 0, for {parts} nodes in {parts} parts"):
-            laplacian_eigenvectors(graph, 1)
+    if parts < len(graph):
+        check_eigenvectors(graph, data.draw(st.integers(1, len(graph) - parts)), normalized, 1e-10)
         return
-    k = data.draw(st.integers(1, len(graph) - parts))
-    vectors, values, degenerate = laplacian_eigenvectors(graph, k, normalized=normalized)
-    laplacian = dense_laplacian(graph, normalized)
-    np.testing.assert_allclose(laplacian @ vectors, vectors * values, atol=1e-9)
-    np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-9)
-    every = np.linalg.eigvalsh(laplacian)
-    np.testing.assert_allclose(values, every[parts : parts + k], atol=1e-9)
-    assert (values > 1e-6).all()
-    near = abs(every[:, None] - values) < 1e-6
-    np.testing.assert_array_equal(degenerate, near.sum(axis=0) > 1)
+    with pytest.raises(ValueError, match=rf"k must be at most 0, for {parts} nodes in {parts} parts"):
+        laplacian_eigenvectors(graph, 1)
 
 
 def test_the_waves_of_a_path_are_cosines() -> None:
@@ -168,18 +151,6 @@ def test_the_waves_of_a_path_are_cosines() -> None:
         np.testing.assert_allclose(abs(vector @ wave), 1)
     np.testing.assert_allclose(codes.values, 2 - 2 * np.cos(np.pi * np.arange(1, 5) / 9))
     assert not codes.degenerate.any()
-
-
-def test_the_waves_of_a_ring_come_in_pairs_and_only_the_plane_is_theirs() -> None:
-    graph, turn = ring(12), np.roll(np.arange(12), 5)
-    codes = laplacian_eigenvectors(graph, 4, normalized=False)
-    assert codes.degenerate.all()
-    angle = 2 * np.pi * np.arange(12) / 12
-    for pair, speed in ((codes.vectors[:, :2], 1), (codes.vectors[:, 2:], 2)):
-        kernel = np.cos(speed * (angle - angle[:, None])) / 6
-        np.testing.assert_allclose(pair @ pair.T, kernel, atol=1e-12)  # whatever the solver chose
-    other = laplacian_eigenvectors(graph[np.ix_(turn, turn)], 4, normalized=False).vectors
-    assert abs(other - codes.vectors[turn]).max() > 0.1
 
 
 def test_the_last_of_k_may_share_its_value_with_one_that_is_not_given() -> None:
@@ -209,18 +180,6 @@ def test_two_groups_are_told_apart_by_the_weakest_link(link: float) -> None:
         assert not degenerate[0]
 
 
-def test_self_loops_and_lonely_nodes_change_nothing() -> None:
-    graph = np.zeros((6, 6))
-    graph[:5, :5] = path(5)
-    looped = graph + np.diag([0, 3.0, 0, 0, 1, 7])
-    for normalized in (True, False):
-        codes = laplacian_eigenvectors(looped, 3, normalized=normalized)
-        alone = laplacian_eigenvectors(path(5), 3, normalized=normalized)
-        np.testing.assert_allclose(codes.values, alone.values)
-        np.testing.assert_allclose(abs(codes.vectors[:5]), abs(alone.vectors), atol=1e-9)
-        np.testing.assert_allclose(codes.vectors[5], 0, atol=1e-12)
-
-
 MANY = {
     "torus": torus(30, 30),  # eigenvalues come in fours and eights
     "parts": sparse.block_diag([torus(5, 5)] * 22 + [sparse.csr_array((3, 3))], format="csr"),
@@ -232,14 +191,7 @@ MANY = {
 @pytest.mark.parametrize("normalized", [True, False])
 @pytest.mark.parametrize("name", MANY)
 def test_many_nodes_are_solved_as_few_are(name: str, normalized: bool) -> None:
-    graph, k = MANY[name], 9
-    vectors, values, degenerate = laplacian_eigenvectors(graph, k, normalized=normalized)
-    parts = csgraph.connected_components(graph)[0]
-    laplacian = dense_laplacian(graph.toarray(), normalized)
-    every = np.linalg.eigvalsh(laplacian)
-    np.testing.assert_allclose(values, every[parts : parts + k], atol=1e-12)
-    np.testing.assert_allclose(laplacian @ vectors, vectors * values, atol=1e-10)
-    np.testing.assert_allclose(vectors.T @ vectors, np.eye(k), atol=1e-10)
+    degenerate = check_eigenvectors(MANY[name], 9, normalized, 1e-11)
     assert degenerate.all() == (name in ("torus", "parts"))
 
 
@@ -387,6 +339,9 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: anchor_distances(P, 3), TypeError, "anchors must be a sequence of nodes, got 3"),  # type: ignore[arg-type]
     (lambda: anchor_distances(P, np.eye(2)), TypeError, "anchors must be a sequence of nodes, got array"),
     (lambda: anchor_distances(P, "01"), TypeError, "anchors must be a sequence of nodes, got '01'"),
+    # The order of a set of names changes with each run of Python, and with it the columns.
+    (lambda: anchor_distances(P, {0, 2}), TypeError, "anchors must be a list of nodes, whose order .* got a set"),
+    (lambda: random_walk_probabilities(P, 2, nodes={0: 1}), TypeError, "nodes must be a list of nodes, .* got a dict"),
     (lambda: anchor_distances(P, []), ValueError, "anchors must hold at least 1 node"),
     (lambda: anchor_distances(P, [4]), ValueError, r"anchors must lie in 0\.\.3, the rows of graph, got 4"),
     (lambda: anchor_distances(P, [-1]), ValueError, "each of anchors must be at least 0, got -1"),

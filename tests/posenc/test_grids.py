@@ -1,7 +1,5 @@
 """Positions on a grid: codes, their orders, coordinates, tables resampled, and generators."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 from typing import Any

@@ -1,7 +1,5 @@
 """Shards hold every position once, and attention over a ring of them is that over the whole sequence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

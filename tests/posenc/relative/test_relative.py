@@ -1,7 +1,5 @@
 """Relative biases: offsets, buckets, tables, KERPLE, FIRE and Shaw's vectors, against their definitions."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 from typing import Any

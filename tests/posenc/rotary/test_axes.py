@@ -1,7 +1,5 @@
 """Rotation by positions of several coordinates, and the frequencies of their axes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The rotation of queries and keys: what it does to a vector, what scores see, layouts, precision, errors."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

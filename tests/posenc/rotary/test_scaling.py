@@ -1,7 +1,5 @@
 """Frequencies for longer contexts: what each method keeps, slows and leaves out."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
