@@ -39,7 +39,7 @@ def rows() -> Iterator[Row]:
     yield Row("interleaved", "transformers, Llama", 0.2, call(interleaved, *long), llama(*long))
     yield Row("interleaved, one token", "copy_", 2.0, step, copies(*short), 30, 1000)
     yield Row("interleaved, one token", "transformers, Llama", 1.0, step, llama(*short), 30, 1000)
-    bare = products(interleaved, *short, offset=2000)
+    bare = products(interleaved, short[0], short[1], offset=2000)
     yield Row("its two products alone", "copy_", 2.0, bare, copies(*short), 30, 1000)
     yield Row("half", "copy_", 4.5, call(half, *long), copies(*long))
     yield Row("half", "transformers, Llama", 1.0, call(half, *long), llama(*long))

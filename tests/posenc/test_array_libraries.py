@@ -48,6 +48,10 @@ def tensor(array: Any) -> torch.Tensor:
     return torch.asarray(np.ascontiguousarray(array))
 
 
+def ring(shards: list[Any], positions: list[Any]) -> list[Any]:
+    return parallel.ring_attention(shards, shards, shards, positions, slopes=0.5)
+
+
 # Every function that takes arrays; `a` makes NumPy's into those of a library.
 CALLS: dict[str, Callable[[Convert], Any]] = {
     "add_positions": lambda a: addition.add_positions(a(X), a(X[::-1] / 3), scale=True),
@@ -93,7 +97,7 @@ CALLS: dict[str, Callable[[Convert], Any]] = {
     "score_needed": lambda a: extrapolation.score_needed(a(X), 0.9),
     "argmax_positions": lambda a: naive.argmax_positions(a(X), a(X[:, :2].repeat(2, 0)[:4]), a(X[:2].T)),
     "dot_product_attention": lambda a: posenc.dot_product_attention(a(X), a(X), a(X), bias=a(X @ X.T), mask=a(MASK))[0],
-    "ring_attention": lambda a: parallel.ring_attention(*[[a(X), a(X[::-1])]] * 3, [*map(a, HALVES)], slopes=0.5),
+    "ring_attention": lambda a: ring([a(X), a(X[::-1])], [*map(a, HALVES)]),
 }  # fmt: skip
 
 # Those whose result is a sum or product of what is given: in a low precision they compute in float32, and round once.

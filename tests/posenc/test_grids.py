@@ -80,7 +80,7 @@ def test_coordinates() -> None:
     by_hand = [[a, b, c] for a in range(2) for b in range(3) for c in range(4)]
     assert grid_coordinates((2, 3, 4)).tolist() == by_hand
     middle = grid_coordinates((5, 1), centered=True)
-    np.testing.assert_allclose(middle.T, [[-0.8, -0.4, 0, 0.4, 0.8], [0] * 5], atol=1e-15)
+    np.testing.assert_allclose(middle.T, [[-0.8, -0.4, 0.0, 0.4, 0.8], [0.0] * 5], atol=1e-15)
 
 
 @given(seed=seeds, shift=st.floats(0, 1), jitter=st.floats(1, 3), rescale=st.floats(1, 3))
@@ -214,7 +214,7 @@ def test_generators_that_commute_see_offsets_and_others_do_not() -> None:
     t = normal(2, 2)
 
     def change(generators: np.ndarray) -> float:
-        here, there = (grids.generated_rotation(generators, x) for x in (t, t - [[3.0, 1.0]]))
+        here, there = (grids.generated_rotation(generators, x) for x in (t, t + np.array([3.0, -1.0])))
         return float(np.abs(here[0].T @ here[1] - there[0].T @ there[1]).max())
 
     basis = np.linalg.qr(normal(4, 4))[0]

@@ -111,7 +111,8 @@ def test_few_roundings_in_torch(dtype: torch.dtype) -> None:
     n, world = 64, 8
     q, k, v = (torch.from_numpy(x).to(dtype) for x in random(3, 2, n, 16))
     places = shards(n, world, "zigzag", like=q)
-    outputs = ring_attention(*(sharded(x, places) for x in (q, k, v)), places)
+    queries, keys, values = (sharded(x, places) for x in (q, k, v))
+    outputs = ring_attention(queries, keys, values, places)
     assert {x.dtype for x in outputs} == {dtype}
     whole, _ = dot_product_attention(*(x.double() for x in (q, k, v)), mask=causal_mask(n, like=q))
     got = torch.cat(outputs, dim=-2)[..., torch.cat(places).argsort(), :]
@@ -170,7 +171,8 @@ def test_large_scores_neither_overflow_nor_vanish() -> None:
 def test_gradients_are_those_of_the_whole_sequence() -> None:
     q, k, v = (torch.from_numpy(x).requires_grad_() for x in random(3, 8, 4))
     places = shards(8, 4, "zigzag", like=q)
-    outputs = ring_attention(*(sharded(x, places) for x in (q, k, v)), places)
+    queries, keys, values = (sharded(x, places) for x in (q, k, v))
+    outputs = ring_attention(queries, keys, values, places)
     weights = torch.from_numpy(random(8, 4, seed=1))
     with torch.autograd.set_detect_anomaly(True):
         loss = sum((output * weights[at]).sum() for output, at in zip(outputs, places, strict=True))
@@ -210,7 +212,7 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: step(query_positions=[0.0, 1.0, 2.0, np.nan]), ValueError, "query_positions must be finite, got nan"),
     (lambda: step(query=X[0, 0]), ValueError, r"query must have shape \(\.\.\., length, width\), got \(2,\)"),
     (lambda: step(slopes=np.ones(2)), ValueError, r"slopes must be .* for each head of query \(3, 4, 2\), got 2"),
-    (lambda: ring_step(None, *[X[0]] * 3, AT, AT, slopes=np.ones(3)), ValueError, "slopes must be a number"),
+    (lambda: step(query=X[0], key=X[0], value=X[0], slopes=np.ones(3)), ValueError, "slopes must be a number"),
     (lambda: step(state=(X, X)), ValueError, r"state must have shapes \(3, 4, 2\) and \(3, 4, 1\), .* got"),
     (lambda: step(state=5), TypeError, "state must be None or what the last step gave, got 5"),
     (lambda: step(state=(X, 5)), TypeError, "state must be None or what the last step gave"),

@@ -105,8 +105,8 @@ def test_stacked_weights_under_vmap() -> None:
     two = [torch.from_numpy(np.stack([w, w / 2])) for w in (*FIRE, 1 + R1)]
     both = torch.vmap(lambda *w: fire_bias(w[0], w[1], w[2], w[3], 5, c=w[4][0]))(*two)
     for j in (0, 1):
-        *fire, r = (w[j] for w in two)
-        torch.testing.assert_close(both[j], fire_bias(*fire, 5, c=r[0]))
+        w1, b1, w2, b2, r = (w[j] for w in two)
+        torch.testing.assert_close(both[j], fire_bias(w1, b1, w2, b2, 5, c=r[0]))
     slopes = torch.tensor([[0.5, 1.0], [0.1, 0.2]])
     for bias in (alibi_bias, lambda m, n: kerple_bias(m, m, n)):
         torch.testing.assert_close(
@@ -115,8 +115,8 @@ def test_stacked_weights_under_vmap() -> None:
 
 
 def test_an_exported_graph_takes_any_length() -> None:
-    table, (r1, r2), fire = torch.from_numpy(TABLE[:8]), torch.rand(2, 3), map(torch.from_numpy, FIRE)
-    weights = tuple(fire)
+    table, (r1, r2) = torch.from_numpy(TABLE[:8]), torch.rand(2, 3)
+    w1, b1, w2, b2 = map(torch.from_numpy, FIRE)
 
     class Biases(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
@@ -125,7 +125,7 @@ def test_an_exported_graph_takes_any_length() -> None:
                 relative_bias(table[1:], n),
                 t5_bias(table, 1, n, **SMALL),
                 kerple_bias(r1, r2, n),
-                fire_bias(*weights, n),
+                fire_bias(w1, b1, w2, b2, n),
                 alibi_bias(r1, n),
             ]
 
@@ -259,7 +259,8 @@ def test_shaw_decodes() -> None:
     full, _ = relative.shaw_attention(q, k, v, a, b, mask=mask)
     for t in range(9):
         now, so_far = q[:, t : t + 1], (k[:, : t + 1], v[:, : t + 1])
-        for where in ({}, {"query_positions": [t], "key_positions": t + 1}):
+        positions: list[dict[str, Any]] = [{}, {"query_positions": [t], "key_positions": t + 1}]
+        for where in positions:
             one, _ = relative.shaw_attention(now, *so_far, a, b, **where)
             np.testing.assert_allclose(one[:, 0], full[:, t])
 
