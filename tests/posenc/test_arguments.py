@@ -86,7 +86,6 @@ ROWS = torch.ones(3, 4)
 OF_POSITIONS: dict[str, Callable[[torch.Tensor], Any]] = {
     "sinusoidal_encoding": lambda t: posenc.sinusoidal.sinusoidal_encoding(t, 4),
     "sine_only_encoding": lambda t: posenc.shift.sine_only_encoding(t, 4),
-    "cosine_only_encoding": lambda t: posenc.shift.cosine_only_encoding(t, 4),
     "integer_encoding": lambda t: posenc.naive.integer_encoding(t, 4, dtype=torch.float64),
     "rbf_encoding": lambda t: posenc.locality.rbf_encoding(t, [0.0, 1.0], 1.0),
     "rbf_kernel": lambda t: posenc.locality.rbf_kernel(t, 1.0),

@@ -67,7 +67,7 @@ CALLS: dict[str, Callable[[Convert], Any]] = {
     "offset_query": lambda a: rope.offset_query(a(X), -2, layout="half"),
     "rotary_matrix": lambda a: rope.rotary_matrix(a(T), 6),
     "apply_rotary": lambda a: rope.apply_rotary(a(WIDE), a(PLACES), rotary_dim=12),
-    "apply_rotary half": lambda a: rope.apply_rotary(a(WIDE), a(PLACES), layout="half", scale=1.5),
+    "apply_rotary half": lambda a: rope.apply_rotary(a(WIDE[:, None]), a(PLACES), layout="half", scale=1.5),
     "apply_rotary_axes": lambda a: rope.apply_rotary_axes(
         a(np.stack([WIDE[:, :2]] * 3, 1)), a(np.stack([T, T + 5])[:, None]), rope.axial_frequencies(8, 2),
         rotary_dim=8, scale=2.0),
