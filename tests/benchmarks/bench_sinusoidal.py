@@ -1,21 +1,15 @@
-"""How fast is the sinusoidal encoding? Ratios, side by side in one run.
-
-python tests/benchmarks/bench_sinusoidal.py
-"""
-
-from __future__ import annotations
+"""How fast is the sinusoidal encoding? Ratios, side by side in one run."""
 
 import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
 
 import torch
-from benchmark import Row, print_table
+from benchmark import Row, Run, call, print_table
 
-from posenc import sinusoidal_encoding
+from posenc.sinusoidal import sinusoidal_encoding
 
 
 def common_recipe(n: int, dim: int) -> torch.Tensor:
@@ -28,25 +22,22 @@ def common_recipe(n: int, dim: int) -> torch.Tensor:
     return table
 
 
-def python(code: str) -> Callable[[], Any]:
+def python(code: str) -> Run:
     """A fresh interpreter, which keeps what it has compiled, as it does by default."""
     keeps = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}
-    return lambda: subprocess.run([sys.executable, "-c", code], check=True, env=keeps)
+    return call(subprocess.run, [sys.executable, "-c", code], check=True, env=keeps)
 
 
-def main() -> None:
-    large = sinusoidal_encoding(131072, 1024, dtype=torch.float32)
-    print_table(
-        [
-            Row("table (131072, 1024) float32", "clone of it", 1.5,
-                lambda: sinusoidal_encoding(131072, 1024, dtype=torch.float32), large.clone),
-            Row("table (5000, 512) float32", "common float32 recipe", 1.0,
-                lambda: sinusoidal_encoding(5000, 512, dtype=torch.float32), lambda: common_recipe(5000, 512),
-                50),
-            Row("import posenc", "import numpy", 1.5, python("import posenc"), python("import numpy"), 20),
-        ]
-    )  # fmt: skip
+def rows() -> Iterator[Row]:
+    large, small = (
+        call(sinusoidal_encoding, *shape, dtype=torch.float32) for shape in ((131072, 1024), (5000, 512))
+    )
+    yield Row("table (131072, 1024) float32", "clone of it", 1.5, large, large().clone)
+    yield Row(
+        "table (5000, 512) float32", "common float32 recipe", 1.0, small, call(common_recipe, 5000, 512), 50
+    )
+    yield Row("import posenc", "import numpy", 1.5, python("import posenc"), python("import numpy"), 20)
 
 
 if __name__ == "__main__":
-    main()
+    print_table(rows())

@@ -1,30 +1,24 @@
-"""How long builds of the book take, and blocks in the page: `pytest tests/benchmarks/bench_site.py -s`."""
+"""How long builds take, blocks in the page, and frames of live figures: `pytest tests/benchmarks/bench_site.py -s`."""
 
 import re
-import shutil
 import statistics
 from pathlib import Path
 
-import missing
-from book.cache import ROOT
-from browsing import Browser, served
-from sitebuild import build, different
+from press.cache import ROOT
+from press.pages import read
+
+from tests import missing
+from tests.browser.browsing import Browser, served
+from tests.site.sitebuild import build
 
 
 def test_cost_of_a_build(tmp_path: Path) -> None:
-    """A second build runs nothing and costs little; from an empty cache the bytes are the same again."""
-    empty = {"POSENC_CACHE": str(tmp_path / "cache")}
-    sites = [tmp_path / str(number) for number in range(3)]
-    first = build(ROOT, sites[0], **empty)
-    second = build(ROOT, sites[1], **empty)
-    without = build(ROOT, sites[2], POSENC_EXECUTE="0")
+    """A second build runs nothing and costs little; that it gives the same bytes is tested in tests/site."""
+    empty, site = {"POSENC_CACHE": str(tmp_path / "cache")}, tmp_path / "site"
+    first, second, without = (build(ROOT, site, **how) for how in (empty, empty, {"POSENC_EXECUTE": "0"}))
     assert [status for status, _, _ in (first, second, without)] == [0, 0, 0], first[1]
     assert re.search(r"\bRan ", first[1])
     assert not re.search(r"\bRan ", second[1])
-    shutil.rmtree(tmp_path / "cache")
-    again = build(ROOT, sites[2], **empty)
-    assert again[0] == 0
-    assert different(sites[0], sites[2]) == []
     print(f"\nbuild: first {first[2]:.1f} s, second {second[2]:.1f} s, without execution {without[2]:.1f} s")
     print(f"second / without execution = {second[2] / without[2]:.2f}")
 
@@ -60,3 +54,42 @@ def test_times_in_the_page(site: Path, browser: Browser) -> None:
     )
     assert first < 12_000
     assert statistics.median(later) < 100
+
+
+# The shortest of some rounds for each of the states: what other work on the machine adds is not counted.
+FRAMES = """(figure) => {
+  const numbers = figure.controls.filter((control) => control.min !== undefined);
+  const times = Array(24).fill(Infinity);
+  for (let n = 0; n < 6 * times.length; n++) {
+    const at = n % times.length;
+    const control = numbers[at % numbers.length];
+    const part = (at * 37 % 100) / 100;
+    let value = control.log ? control.min * (control.max / control.min) ** part
+      : control.min + (control.max - control.min) * part;
+    const step = control.step ?? 1;
+    if (Number.isInteger(step)) value = control.min + step * Math.round((value - control.min) / step);
+    figure.state = { ...figure.state, [control.name]: value };
+    const start = performance.now();
+    figure.show();
+    figure.drawn();
+    figure.getBoundingClientRect(); // the layout, too
+    times[at] = Math.min(times[at], performance.now() - start);
+  }
+  return Math.max(...times);
+}"""
+
+
+def test_a_frame_is_short(site: Path, browser: Browser) -> None:
+    """No frame of a live figure takes more than 8 ms."""
+    longest = {}
+    with served(site) as root:
+        page = browser.new_page()
+        for path in sorted((ROOT / "docs" / "en").glob("*.md")):
+            for name in sorted(figure.live for figure in read(path).figures if figure.live):
+                page.goto(f"{root}en/{path.stem}.html")
+                page.locator(f"live-{name}").scroll_into_view_if_needed()
+                page.wait_for_selector(f"live-{name}.on")
+                longest[name] = page.locator(f"live-{name}").evaluate(FRAMES)
+                print(f"{name:20} {longest[name]:5.1f} ms")
+        page.close()
+    assert max(longest.values()) < 8

@@ -1,8 +1,7 @@
 """One formula for every array library: what the standard does not promise, no formula may use."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, assert_type
 
@@ -12,7 +11,32 @@ import pytest
 import torch
 
 import posenc
-from posenc import dot_product_attention
+from posenc import (
+    addition,
+    alibi,
+    extrapolation,
+    grids,
+    learned,
+    locality,
+    naive,
+    parallel,
+    shift,
+    sinusoidal,
+)
+from posenc import relative as rel
+from posenc import rotary as rope
+
+Convert = Callable[[Any], Any]
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(3, 4))
+WIDE = RNG.normal(size=(2, 300, 16))
+PLACES = np.arange(2000, 2300)
+T = np.array([[0, 1], [7, 30]])
+Q, K = np.array([[2, 7]]), np.array([[0, 1, 9]])
+TABLE, W = RNG.normal(size=(9, 3)), RNG.normal(size=5)
+HALVES = [np.arange(3), np.arange(3, 6)]
+MASK = posenc.causal_mask(3)
 
 
 def strict(array: Any) -> Any:
@@ -20,106 +44,145 @@ def strict(array: Any) -> Any:
     return array_api_strict.asarray(np.asarray(array))
 
 
-X = np.random.default_rng(0).normal(size=(3, 4))
-T = np.array([[0, 1], [7, 30]])
-CAUSAL = posenc.causal_mask(3)
+def tensor(array: Any) -> torch.Tensor:
+    return torch.asarray(np.ascontiguousarray(array))
 
-CALLS = {
-    "add_positions": lambda a: posenc.add_positions(a(X), a(X[::-1] / 3), scale=True),
-    "concat_positions": lambda a: posenc.concat_positions(a(X), a(X[::-1] / 3)),
-    "coordinate_encoding": lambda a: posenc.grids.coordinate_encoding(a(T), 8, order="mae"),
-    "interpolate_grid": lambda a: posenc.grids.interpolate_grid(a(X), (1, 2), (3, 4), class_tokens=1),
-    "reorder_grid": lambda a: posenc.grids.reorder_grid(a(X), 2, "interleaved", "timm"),
-    "interpolate_table": lambda a: posenc.learned.interpolate_table(a(X), 8),
-    "learned_encoding": lambda a: posenc.learned_encoding(a(T), a(X), overflow="clamp"),
-    "half_to_interleaved": lambda a: posenc.rotary.half_to_interleaved(a(X)),
-    "offset_query": lambda a: posenc.rotary.offset_query(a(X), -2, layout="half"),
-    "rotary_matrix": lambda a: posenc.rotary.rotary_matrix(a(T), 6),
-    "apply_rotary": lambda a: posenc.apply_rotary(a(X), a(T[0, :1] + np.arange(3)), rotary_dim=2),
-    "apply_rotary_axes": lambda a: posenc.rotary.apply_rotary_axes(a(X), a(X[:, :2]), np.eye(2)),
-    "apply_xpos": lambda a: posenc.rotary.apply_xpos(a(X), a(X), 3, layout="half")[0],
-    "sinusoidal_encoding": lambda a: posenc.sinusoidal_encoding(a(T), 6),
-    "code_distance": lambda a: posenc.sinusoidal.code_distance(a(T), 6),
-    "decode_position": lambda a: posenc.sinusoidal.decode_position(a(posenc.sinusoidal_encoding(T, 16)), 40),
-    "integer_encoding": lambda a: posenc.integer_encoding(a(T), 3, start=1),
-    "one_hot_encoding": lambda a: posenc.one_hot_encoding(a(T), 31),
-    "turns": lambda a: posenc.extrapolation.turns(a(X[0] ** 2), 32),
-    "unseen_angles": lambda a: posenc.extrapolation.unseen_angles(a(X[0] ** 2), 1, 8, stretched=a(X[0] ** 2 / 2)),
-    "logn_scale": lambda a: posenc.logn_scale(a(T), 8),
-    "attention_entropy": lambda a: posenc.extrapolation.attention_entropy(a(np.abs(X) / np.abs(X).sum(1)[:, None])),
-    "score_needed": lambda a: posenc.extrapolation.score_needed(a(X), 0.9),
-    "argmax_positions": lambda a: posenc.naive.argmax_positions(a(X), a(X[:, :2].repeat(2, 0)[:4]), a(X[:2].T)),
-    "dot_product_attention": lambda a: dot_product_attention(a(X), a(X), a(X), bias=a(X @ X.T), mask=a(CAUSAL))[0],
+
+def ring(shards: list[Any], positions: list[Any]) -> list[Any]:
+    return parallel.ring_attention(shards, shards, shards, positions, slopes=0.5)
+
+
+# Every function that takes arrays; `a` makes NumPy's into those of a library.
+CALLS: dict[str, Callable[[Convert], Any]] = {
+    "add_positions": lambda a: addition.add_positions(a(X), a(X[::-1] / 3), scale=True),
+    "concat_positions": lambda a: addition.concat_positions(a(X), a(X[::-1] / 3)),
+    "coordinate_encoding": lambda a: grids.coordinate_encoding(a(T), 8, order="mae"),
+    "interpolate_grid": lambda a: grids.interpolate_grid(a(X), (1, 2), (3, 4), class_tokens=1),
+    "jitter_coordinates": lambda a: grids.jitter_coordinates(a(X), np.random.default_rng(0), shift=0.5, jitter=2.0),
+    "reorder_grid": lambda a: grids.reorder_grid(a(X), 2, "interleaved", "timm"),
+    "interpolate_table": lambda a: learned.interpolate_table(a(X), 8),
+    "learned_encoding": lambda a: learned.learned_encoding(a(T), a(X), overflow="clamp"),
+    "half_to_interleaved": lambda a: rope.half_to_interleaved(a(X)),
+    "interleaved_to_half": lambda a: rope.interleaved_to_half(a(X), axis=0, rotary_dim=2, head_dim=3),
+    "offset_query": lambda a: rope.offset_query(a(X), -2, layout="half"),
+    "rotary_matrix": lambda a: rope.rotary_matrix(a(T), 6),
+    "apply_rotary": lambda a: rope.apply_rotary(a(WIDE), a(PLACES), rotary_dim=12),
+    "apply_rotary half": lambda a: rope.apply_rotary(a(WIDE[:, None]), a(PLACES), layout="half", scale=1.5),
+    "apply_rotary_axes": lambda a: rope.apply_rotary_axes(
+        a(np.stack([WIDE[:, :2]] * 3, 1)), a(np.stack([T, T + 5])[:, None]), rope.axial_frequencies(8, 2),
+        rotary_dim=8, scale=2.0),
+    "apply_xpos": lambda a: rope.apply_xpos(a(WIDE), a(WIDE[::-1]), 300, layout="half"),
+    "relative_offsets": lambda a: rel.relative_offsets(a(Q), a(K)),
+    "toeplitz_bias": lambda a: [rel.toeplitz_bias(a(TABLE.T), n) for n in (0, 1, 3, 5)],
+    "relative_bias": lambda a: [rel.relative_bias(a(TABLE), *n) for n in ((4, 7), (a(Q), a(K)))],
+    "t5_bucket": lambda a: rel.t5_bucket(a(T)),
+    "t5_bias": lambda a: [rel.t5_bias(a(TABLE[:8]), *n, num_buckets=8, max_distance=6) for n in ((4, 7), (a(Q), a(K)))],
+    "t5_bias causal": lambda a: rel.t5_bias(a(TABLE[:8]), a(Q), a(K), num_buckets=8, bidirectional=False),
+    "kerple_bias": lambda a: [rel.kerple_bias(a(W**2), a(W**2 / 4), *n) for n in ((4, 7), (a(Q), a(K)))],
+    "kerple_bias power": lambda a: rel.kerple_bias(a(W**2), a(W**2 / 4), a(Q), a(K), kind="power"),
+    "fire_distance": lambda a: rel.fire_distance(a(Q), a(K)),
+    "fire_bias": lambda a: [rel.fire_bias(a(W), a(-W), a(X[:, [0] * 5]), a(X[:, 1]), *n, threshold=4.0)
+                            for n in ((4, 7), (a(Q), a(K)))],
+    "shaw_attention": lambda a: rel.shaw_attention(a(X), a(X), a(X[::-1]), a(TABLE[:3, [0, 1, 2, 1]]), a(X)),
+    "shaw_scores": lambda a: rel.shaw_scores(a(WIDE[:, :9]), a(WIDE[0, :5])),
+    "sinusoidal_encoding": lambda a: sinusoidal.sinusoidal_encoding(a(T), 6),
+    "code_distance": lambda a: sinusoidal.code_distance(a(T), 6),
+    "decode_position": lambda a: sinusoidal.decode_position(a(sinusoidal.sinusoidal_encoding(T, 16)), 40),
+    "integer_encoding": lambda a: naive.integer_encoding(a(T), 3, start=1),
+    "one_hot_encoding": lambda a: naive.one_hot_encoding(a(T), 31),
+    "turns": lambda a: extrapolation.turns(a(X[0] ** 2), 32),
+    "unseen_angles": lambda a: extrapolation.unseen_angles(a(X[0] ** 2), 1, 8, stretched=a(X[0] ** 2 / 2)),
+    "logn_scale": lambda a: extrapolation.logn_scale(a(T), 8),
+    "attention_entropy": lambda a: extrapolation.attention_entropy(a(np.abs(X) / np.abs(X).sum(1)[:, None])),
+    "score_needed": lambda a: extrapolation.score_needed(a(X), 0.9),
+    "argmax_positions": lambda a: naive.argmax_positions(a(X), a(X[:, :2].repeat(2, 0)[:4]), a(X[:2].T)),
+    "dot_product_attention": lambda a: posenc.dot_product_attention(a(X), a(X), a(X), bias=a(X @ X.T), mask=a(MASK))[0],
+    "ring_attention": lambda a: ring([a(X), a(X[::-1])], [*map(a, HALVES)]),
 }  # fmt: skip
 
+# Those whose result is a sum or product of what is given: in a low precision they compute in float32, and round once.
+ROUNDED = [
+    "add_positions", "concat_positions", "interpolate_grid", "reorder_grid", "interpolate_table", "learned_encoding",
+    "offset_query", "apply_rotary", "apply_rotary half", "apply_rotary_axes", "apply_xpos", "relative_bias", "t5_bias",
+    "kerple_bias", "kerple_bias power", "fire_bias", "shaw_attention", "ring_attention",
+]  # fmt: skip
 
+
+def results(name: str, convert: Convert) -> list[Any]:
+    found = CALLS[name](convert)
+    return list(found) if isinstance(found, tuple | list) else [found]
+
+
+@pytest.mark.parametrize("library", [strict, tensor])
 @pytest.mark.parametrize("name", CALLS)
-def test_result_stays_in_the_library_and_equals_numpy(name: str) -> None:
-    ours, theirs = CALLS[name](strict), CALLS[name](np.asarray)
-    assert type(ours).__module__.startswith("array_api_strict")
-    np.testing.assert_allclose(np.asarray(ours), theirs, atol=1e-12)
+def test_result_stays_in_the_library_and_equals_numpy(name: str, library: Convert) -> None:
+    for ours, numpy in zip(results(name, library), results(name, np.asarray), strict=True):
+        assert type(ours) is type(library(X))
+        atol = 1e-6 if "float32" in str(ours.dtype) else 1e-12
+        np.testing.assert_allclose(np.asarray(ours), numpy, atol=atol)
 
 
-POSITIONS = {
-    "sinusoidal_encoding": lambda p: posenc.sinusoidal_encoding(p, 4),
-    "sine_only_encoding": lambda p: posenc.shift.sine_only_encoding(p, 4),
-    "integer_encoding": lambda p: posenc.integer_encoding(p, 4),
-    "one_hot_encoding": lambda p: posenc.one_hot_encoding(p, 9),
-    "learned_encoding": lambda p: posenc.learned_encoding(p, np.ones((9, 4))),
-    "rbf_encoding": lambda p: posenc.rbf_encoding(p, [0, 1], 1.0),
-    "code_distance": lambda p: posenc.sinusoidal.code_distance(p, 4),
-    "relative_kernel": lambda p: posenc.shift.relative_kernel(p, 4),
-    "rbf_kernel": lambda p: posenc.locality.rbf_kernel(p, 1.0),
-    "t5_bucket": lambda p: posenc.relative.t5_bucket(p),
-    "logn_scale": lambda p: posenc.logn_scale(p, 8),
-    "apply_rotary": lambda p: posenc.apply_rotary(np.ones((5, 4)), p),
-    "apply_xpos": lambda p: posenc.rotary.apply_xpos(np.ones((5, 4)), np.ones((5, 4)), p)[0],
-    "relative_offsets": lambda p: posenc.relative.relative_offsets(p),
-    "relative_bias": lambda p: posenc.relative_bias(np.ones(5), p),
-    "alibi_bias": lambda p: posenc.alibi_bias(0.5, p),
-    "key positions": lambda p: posenc.alibi_bias(0.5, 1 if isinstance(p, int | np.integer) else [0], p)[0],
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("name", ROUNDED)
+def test_a_low_precision_is_kept_and_rounded_once(name: str, dtype: torch.dtype) -> None:
+    def low(array: Any) -> torch.Tensor:
+        given = tensor(array)
+        return given.to(dtype) if given.is_floating_point() else given
+
+    def widened(array: Any) -> torch.Tensor:
+        given = low(array)
+        return given.double() if given.is_floating_point() else given
+
+    for ours, exact in zip(results(name, low), results(name, widened), strict=True):
+        assert ours.dtype == dtype
+        unit = torch.finfo(dtype).eps * 2 ** exact.abs().clamp(min=2**-14).log2().floor()
+        assert ((ours.double() - exact).abs() <= unit / 2 + 2e-6).all()
+
+
+# With constants of NumPy, which torch.compile knows by another dtype.
+GRAPHS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "frequencies": (lambda x: rope.apply_rotary(x, 3, frequencies=np.array([2.0, 0.02])), (X,)),
+    "axes": (lambda x, t: rope.apply_rotary_axes(x, t, rope.axial_frequencies(4, 2)), (X, np.arange(6).reshape(3, 2))),
+    "grids": (lambda x: grids.interpolate_grid(x, (1, 3), (3, 4)), (X,)),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", POSITIONS)
-def test_an_integer_is_a_length_and_an_array_without_axes_is_nothing(name: str) -> None:
-    call = POSITIONS[name]
-    for five in (np.int64(5), np.uint8(5)):
-        assert call(five).shape[0] == 5
-        np.testing.assert_array_equal(call(five), call(5))
-    for what in (np.array(5), np.float64(5), torch.tensor(5), torch.tensor(5.0), strict(5)):
-        with pytest.raises(TypeError, match=r"int\(\.\.\.\) for a length, or an array with one axis"):
-            call(what)
+@pytest.mark.parametrize("name", GRAPHS)
+def test_tables_of_numpy_in_one_graph(name: str) -> None:
+    function, arrays = GRAPHS[name]
+    given = [tensor(array) for array in arrays]
+    compiled = torch.compile(function, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(*given), function(*given))
 
 
 A: Any = np.ones((3, 4))
 WITHOUT: list[tuple[str, Any]] = [
-    ("x", lambda no: posenc.add_positions(no, A)),
-    ("pe", lambda no: posenc.add_positions(A, no)),
-    ("pe", lambda no: posenc.concat_positions(A, no)),
-    ("query", lambda no: posenc.relative.shaw_scores(no, A)),
-    ("table", lambda no: posenc.relative.shaw_scores(A, no)),
-    ("table", lambda no: posenc.relative.shaw_values(A, no)),
-    ("key_table", lambda no: posenc.shaw_attention(A, A, A, no)),
-    ("scores", lambda no: posenc.shift.toeplitz_spread(no)),
-    ("scores", lambda no: posenc.shift.offset_share(no)),
-    ("block", lambda no: posenc.shift.split_block(no)),
-    ("w_query", lambda no: posenc.shift.positional_scores(A, no, A)),
-    ("x", lambda no: posenc.rotary.interleaved_to_half(no)),
-    ("x", lambda no: posenc.apply_rotary(no, 3)),
-    ("frequencies", lambda no: posenc.rotary.apply_rotary_axes(A, A[:, :2], no)),
-    ("values", lambda no: posenc.relative.toeplitz_bias(no, 1)),
-    ("head_weight", lambda no: posenc.fire_bias(A[0], A[0], no, A[0], 3)),
-    ("table", lambda no: posenc.relative_bias(no, 3)),
-    ("table", lambda no: posenc.learned_encoding(3, no)),
-    ("table", lambda no: posenc.grids.interpolate_grid(no, (1, 3), (2, 2))),
-    ("codes", lambda no: posenc.grids.reorder_grid(no, 2, "mae", "timm")),
-    ("first", lambda no: posenc.locality.total_variation(no, A)),
-    ("codes", lambda no: posenc.locality.gram_condition(no)),
-    ("weights", lambda no: posenc.extrapolation.attention_entropy(no)),
-    ("biases", lambda no: posenc.extrapolation.score_needed(no)),
-    ("codes", lambda no: posenc.sinusoidal.decode_position(no, 3)),
-    ("like", lambda no: posenc.alibi_slopes(3, like=no)),
+    ("x", lambda no: addition.add_positions(no, A)),
+    ("pe", lambda no: addition.add_positions(A, no)),
+    ("pe", lambda no: addition.concat_positions(A, no)),
+    ("query", lambda no: rel.shaw_scores(no, A)),
+    ("table", lambda no: rel.shaw_scores(A, no)),
+    ("table", lambda no: rel.shaw_values(A, no)),
+    ("key_table", lambda no: rel.shaw_attention(A, A, A, no)),
+    ("scores", lambda no: shift.toeplitz_spread(no)),
+    ("scores", lambda no: shift.offset_share(no)),
+    ("block", lambda no: shift.split_block(no)),
+    ("w_query", lambda no: shift.positional_scores(A, no, A)),
+    ("x", lambda no: rope.interleaved_to_half(no)),
+    ("x", lambda no: rope.apply_rotary(no, 3)),
+    ("frequencies", lambda no: rope.apply_rotary_axes(A, A[:, :2], no)),
+    ("values", lambda no: rel.toeplitz_bias(no, 1)),
+    ("head_weight", lambda no: rel.fire_bias(A[0], A[0], no, A[0], 3)),
+    ("table", lambda no: rel.relative_bias(no, 3)),
+    ("table", lambda no: learned.learned_encoding(3, no)),
+    ("table", lambda no: grids.interpolate_grid(no, (1, 3), (2, 2))),
+    ("codes", lambda no: grids.reorder_grid(no, 2, "mae", "timm")),
+    ("first", lambda no: locality.total_variation(no, A)),
+    ("codes", lambda no: locality.gram_condition(no)),
+    ("weights", lambda no: extrapolation.attention_entropy(no)),
+    ("biases", lambda no: extrapolation.score_needed(no)),
+    ("codes", lambda no: sinusoidal.decode_position(no, 3)),
+    ("like", lambda no: alibi.alibi_slopes(3, like=no)),
 ]  # fmt: skip
 
 
@@ -131,32 +194,30 @@ def test_what_is_no_array_is_called_by_its_name(argument: str, call: Any, no: An
             call(no)
 
 
-def test_lists_where_arrays_are_wanted_are_called_by_their_name() -> None:
-    rows: Any = A.tolist()
-    with pytest.raises(TypeError, match=r"x must be an array, got .* of type list"):
-        posenc.rotary.interleaved_to_half(rows)
-    with pytest.raises(TypeError, match=r"scores must be an array, got .* of type list"):
-        posenc.shift.toeplitz_spread(rows)
-    with pytest.raises(TypeError, match=r"hidden_bias must be an array, got .* of type list"):
-        posenc.fire_bias(A[0], rows[0], A, A[0, :3], 3)
+@pytest.mark.parametrize(("argument", "call"), WITHOUT)
+def test_a_list_where_an_array_is_wanted_is_called_by_its_name(argument: str, call: Any) -> None:
+    if argument != "frequencies":  # which may be a list of numbers
+        with pytest.raises(TypeError, match=f"^{argument} must be an array, got .* of type list"):
+            call(A.tolist())
 
 
 NUMBERS = {
-    "sinusoidal_encoding": lambda x: posenc.sinusoidal_encoding(3, 4, base=x),
-    "shift_matrix": lambda x: posenc.shift_matrix(x, 4),
-    "offset_head": lambda x: posenc.shift.offset_head(3, 4, x)[0],
-    "alias_offsets": lambda x: posenc.shift.alias_offsets(9, dim=4, tolerance=x),
-    "rotary_matrix": lambda x: posenc.rotary.rotary_matrix(x, 4),
-    "apply_rotary": lambda x: posenc.apply_rotary(X, 3, scale=x),
-    "offset_query": lambda x: posenc.rotary.offset_query(X, x),
-    "apply_xpos": lambda x: posenc.rotary.apply_xpos(X, X, 3, gamma=x, center=x, scale_base=x)[0],
-    "yarn_frequencies": lambda x: posenc.rotary.yarn_frequencies(64, x, original_length=4096, beta_fast=x),
-    "alibi_bias": lambda x: posenc.alibi_bias(x, 3),
-    "add_alibi_columns": lambda x: posenc.alibi.add_alibi_columns(X, X, x, scale=x, center=x)[1],
-    "rbf_encoding": lambda x: posenc.rbf_encoding(3, [0, 1], x),
-    "gaussian_weights": lambda x: posenc.locality.gaussian_weights(3, x),
-    "kerple_bias": lambda x: posenc.kerple_bias(x, x, 3),
-    "fire_distance": lambda x: posenc.relative.fire_distance(3, c=x, threshold=x),
+    "sinusoidal_encoding": lambda x: sinusoidal.sinusoidal_encoding(3, 4, base=x),
+    "shift_matrix": lambda x: shift.shift_matrix(x, 4),
+    "offset_head": lambda x: shift.offset_head(3, 4, x)[0],
+    "alias_offsets": lambda x: shift.alias_offsets(9, dim=4, tolerance=x),
+    "rotary_matrix": lambda x: rope.rotary_matrix(x, 4),
+    "apply_rotary": lambda x: rope.apply_rotary(X, 3, scale=x),
+    "offset_query": lambda x: rope.offset_query(X, x),
+    "apply_xpos": lambda x: rope.apply_xpos(X, X, 3, gamma=x, center=x, scale_base=x)[0],
+    "linear_frequencies": lambda x: rope.linear_frequencies(64, x),
+    "yarn_frequencies": lambda x: rope.yarn_frequencies(64, x, original_length=4096, beta_fast=x),
+    "alibi_bias": lambda x: alibi.alibi_bias(x, 3),
+    "add_alibi_columns": lambda x: alibi.add_alibi_columns(X, X, x, scale=x, center=x)[1],
+    "rbf_encoding": lambda x: locality.rbf_encoding(3, [0, 1], x),
+    "gaussian_weights": lambda x: locality.gaussian_weights(3, x),
+    "kerple_bias": lambda x: rel.kerple_bias(x, x, 3),
+    "fire_distance": lambda x: rel.fire_distance(3, c=x, threshold=x),
 }  # fmt: skip
 
 
@@ -176,19 +237,17 @@ def test_a_number_may_be_of_any_real_kind_and_nothing_else(name: str) -> None:
 def test_a_type_checker_sees_which_library_comes_out() -> None:
     """What `assert_type` says holds when mypy says nothing of this file."""
     x, rows = torch.ones(3, 4), np.ones((3, 4))
-    assert_type(posenc.apply_rotary(x, 3), torch.Tensor)
-    assert_type(posenc.rotary.apply_xpos(x, x, 3), tuple[torch.Tensor, torch.Tensor])
-    assert_type(posenc.add_positions(x, x), torch.Tensor)
-    assert_type(posenc.dot_product_attention(x, x, x), tuple[torch.Tensor, torch.Tensor])
-    assert_type(posenc.ring_attention([x], [x], [x], [[0, 1, 2]]), list[torch.Tensor])
-    assert_type(posenc.learned.interpolate_table(x, 5), torch.Tensor)
-    assert_type(posenc.sinusoidal_encoding(torch.arange(3), 4), torch.Tensor)
-    assert_type(posenc.sinusoidal_encoding(3, 4), np.ndarray)
-    assert_type(posenc.sinusoidal_encoding([0, 1], 4), np.ndarray)
-    assert_type(posenc.alibi_slopes(3), np.ndarray)
-    assert_type(posenc.alibi_slopes(3, like=x), torch.Tensor)
-    assert isinstance(posenc.rotary.interleaved_to_half(rows), np.ndarray)
-    wrong: str = posenc.apply_rotary(x, 3)  # type: ignore[assignment]  # not Any, which would be a str as well
+    assert_type(rope.apply_rotary(x, 3), torch.Tensor)
+    assert_type(rope.apply_xpos(x, x, 3), tuple[torch.Tensor, torch.Tensor])
+    assert_type(addition.add_positions(x, x), torch.Tensor)
+    assert_type(learned.interpolate_table(x, 5), torch.Tensor)
+    assert_type(sinusoidal.sinusoidal_encoding(torch.arange(3), 4), torch.Tensor)
+    assert_type(sinusoidal.sinusoidal_encoding(3, 4), np.ndarray)
+    assert_type(sinusoidal.sinusoidal_encoding([0, 1], 4), np.ndarray)
+    assert_type(alibi.alibi_slopes(3), np.ndarray)
+    assert_type(alibi.alibi_slopes(3, like=x), torch.Tensor)
+    assert isinstance(rope.interleaved_to_half(rows), np.ndarray)
+    wrong: str = rope.apply_rotary(x, 3)  # type: ignore[assignment]  # not Any, which would be a str as well
     assert isinstance(wrong, torch.Tensor)
 
 
@@ -214,4 +273,4 @@ def test_a_library_without_float64_is_told_so() -> None:
             return Namespace()
 
     with pytest.raises(TypeError, match="float64, which this array library has switched off"):
-        posenc.sinusoidal_encoding(Limited([1, 2]), 4)  # type: ignore[call-overload]
+        sinusoidal.sinusoidal_encoding(Limited([1, 2]), 4)

@@ -38,13 +38,19 @@ def test_import_brings_little_beside_numpy() -> None:
 
 def test_each_module_can_be_the_first_one_imported() -> None:
     """Those that `import posenc` does not bring: none may need another of them to have been there."""
+    rooms = ("posenc.nn", "posenc.plot", "posenc.experiments")
     code = (
-        "import sys\n"
-        f"for name in {[name for name in MODULES if layer(name)]}:\n"
-        "    for loaded in [m for m in sys.modules if m.startswith(('posenc.nn', 'posenc.plot', 'posenc.exp'))]:\n"
+        "import importlib, sys\n"
+        "def fresh(name):\n"
+        f"    for loaded in [loaded for loaded in sys.modules if loaded.startswith({rooms})]:\n"
         "        del sys.modules[loaded]\n"
-        "    package, _, last = name.rpartition('.')\n"
-        "    exec(f'from {package} import {last}')\n"
+        "    importlib.import_module(name)\n"
+        f"for room in {rooms}:\n"
+        "    fresh(room)\n"
+        f"    for name in {MODULES}:\n"
+        "        if name.startswith(room) and name not in sys.modules:  # else its package always brings it\n"
+        "            fresh(name)\n"
+        "    assert room != 'posenc.nn' or 'scipy' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
@@ -155,22 +161,10 @@ def imported(source: str) -> set[str]:
     return names
 
 
-def wrong_arrows(module: str, source: str) -> set[str]:
-    """What `module` imports although it stands above it, or although a formula may not need it."""
-    up = {name for name in imported(source) if name.startswith("posenc") and layer(name) > layer(module)}
-    if layer(module) == 0:
-        up |= {name for name in imported(source) if name.split(".")[0] in ("torch", "matplotlib")}
-    return up
-
-
 @pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
 def test_arrows_run_one_way(path: Path) -> None:
+    """No module imports what stands above it, and no formula torch or matplotlib."""
     module = ".".join(("posenc", *path.relative_to(PACKAGE).with_suffix("").parts))
-    assert wrong_arrows(module, path.read_text(encoding="utf-8")) == set()
-
-
-def test_a_wrong_arrow_is_noticed() -> None:
-    assert wrong_arrows("posenc.rotary", "import torch") == {"torch"}
-    assert "posenc.nn" in wrong_arrows("posenc.rotary", "from posenc.nn import rotary")
-    assert "posenc.plot" in wrong_arrows("posenc.nn.rotary", "from posenc import plot")
-    assert wrong_arrows("posenc.plot.rotary", "from posenc.nn import rotary") == set()
+    for name in imported(path.read_text(encoding="utf-8")):
+        assert not name.startswith("posenc") or layer(name) <= layer(module), name
+        assert layer(module) or name.split(".")[0] not in ("torch", "matplotlib"), name

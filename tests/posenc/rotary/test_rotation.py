@@ -1,7 +1,5 @@
 """The rotation of queries and keys: what it does to a vector, what scores see, layouts, precision, errors."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -12,22 +10,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import apply_rotary, shift_matrix, sinusoidal_frequencies, sinusoidal_wavelengths
-from posenc.rotary import (
-    apply_xpos,
-    find_period,
-    half_to_interleaved,
-    head_frequencies,
-    interleaved_to_half,
-    offset_query,
-    rotary_matrix,
-)
-from posenc.rotary._turn import Layout
+from posenc import rotary
+from posenc.rotary import apply_rotary, apply_xpos, interleaved_to_half, offset_query, rotary_matrix
+from posenc.rotary.layouts import Layout
+from posenc.shift import shift_matrix
+from posenc.sinusoidal import sinusoidal_frequencies, sinusoidal_wavelengths
 
 even_dims = st.integers(1, 32).map(lambda half: 2 * half)
 layouts = st.sampled_from(["interleaved", "half"])
 places = st.integers(-5000, 5000)
 seeds = st.integers(0, 2**32 - 1)
+both_layouts = pytest.mark.parametrize("layout", ["interleaved", "half"])
 
 
 def vectors(seed: int, *shape: int) -> np.ndarray:
@@ -48,17 +41,6 @@ def test_counter_clockwise() -> None:
     assert at(np.array([0.0, 1.0]), 1, frequencies=quarter).round(12).tolist() == [-1, 0]
 
 
-def test_direction_shows_in_the_score() -> None:
-    sixth = np.array([math.pi / 6])
-    q, k = np.array([1.0, 0.0]), np.array([0.0, 1.0])
-
-    def score(a: np.ndarray, b: np.ndarray, t: int, u: int) -> float:
-        return float(at(a, t, frequencies=sixth) @ at(b, u, frequencies=sixth))
-
-    assert [round(score(q, q, t, u), 12) + 0 for t, u in [(2, 5), (1002, 1005), (5, 2)]] == [0, 0, 0]
-    assert [round(score(q, k, t, u), 12) for t, u in [(2, 5), (5, 2)]] == [-1, 1]
-
-
 def test_small_example_by_hand() -> None:
     x = np.array([1.0, 2.0, 3.0, 4.0])
     c0, s0, c1, s1 = math.cos(2), math.sin(2), math.cos(0.02), math.sin(0.02)
@@ -76,52 +58,25 @@ def test_the_score_sees_the_offset_only(
     here = at(q, t, layout=layout) @ at(k, u, layout=layout)
     there = at(q, t + shift, layout=layout) @ at(k, u + shift, layout=layout)
     offset = q @ at(k, u - t, layout=layout)
-    tolerance = 1e-11 * (1 + np.linalg.norm(q) * np.linalg.norm(k))
-    assert abs(here - there) < tolerance
-    assert abs(here - offset) < tolerance
-
-
-@given(dim=even_dims, layout=layouts, t=places, seed=seeds)
-def test_norms_stay_and_minus_t_turns_back(dim: int, layout: Layout, t: int, seed: int) -> None:
-    x = vectors(seed, dim)
-    turned = at(x, t, layout=layout)
-    np.testing.assert_allclose(np.linalg.norm(turned), np.linalg.norm(x), rtol=1e-12)
-    np.testing.assert_allclose(at(turned, -t, layout=layout), x, atol=1e-11)
+    tolerance = 1e-11 * float(1 + np.linalg.norm(q) * np.linalg.norm(k))
+    assert [there, offset] == pytest.approx([here] * 2, abs=tolerance)
 
 
 @given(dim=even_dims, layout=layouts, t=places, u=places, seed=seeds)
-def test_matrix_form(dim: int, layout: Layout, t: int, u: int, seed: int) -> None:
+def test_matrix_form_is_orthogonal_and_minus_t_turns_back(
+    dim: int, layout: Layout, t: int, u: int, seed: int
+) -> None:
     x = vectors(seed, dim)
     r_t, r_u = rotary_matrix([t, u], dim, layout=layout)
     np.testing.assert_allclose(r_t @ x, at(x, t, layout=layout), atol=1e-11)
     np.testing.assert_allclose(r_t.T @ r_u, rotary_matrix(u - t, dim, layout=layout), atol=1e-11)
     np.testing.assert_allclose(r_t.T @ r_t, np.eye(dim), atol=1e-12)
+    np.testing.assert_allclose(at(r_t @ x, -t, layout=layout), x, atol=1e-11)
     assert np.linalg.det(r_t) == pytest.approx(1)
 
 
 def test_it_is_the_shift_of_the_sinusoidal_code_backwards() -> None:
     np.testing.assert_allclose(rotary_matrix(7, 16), shift_matrix(-7, 16), atol=1e-15)
-
-
-def test_the_other_direction_of_rotation_has_the_identity_too() -> None:
-    t, u = 5, 17
-    assert not np.allclose(rotary_matrix(t, 8), rotary_matrix(-t, 8))
-    np.testing.assert_allclose(
-        rotary_matrix(-t, 8).T @ rotary_matrix(-u, 8), rotary_matrix(t - u, 8), atol=1e-12
-    )
-
-
-def test_weights_before_the_rotation_keep_it_and_after_break_it() -> None:
-    w, x, y = vectors(0, 64, 64), *vectors(1, 2, 64)
-
-    def spread(score: Any) -> float:
-        values = [score(t, t + 9) for t in range(0, 2000, 100)]
-        return max(values) - min(values)
-
-    before = spread(lambda t, u: at(w @ x, t) @ at(w @ y, u))
-    after = spread(lambda t, u: (w @ at(x, t)) @ (w @ at(y, u)))
-    assert before < 1e-9
-    assert after > 100
 
 
 # --- Shapes
@@ -142,72 +97,48 @@ def test_rows_heads_batches_and_positions_of_each() -> None:
 
 def test_one_vector_at_many_positions() -> None:
     x = vectors(0, 8)
-    places = np.array([[0, 3], [2.5, -1]])
-    turned = apply_rotary(x, places)
+    turned = apply_rotary(x, np.array([[0, 3], [2.5, -1]]))
     assert turned.shape == (2, 2, 8)
     np.testing.assert_allclose(turned[1, 0], at(x, 2.5), atol=1e-15)
     assert apply_rotary(x, []).shape == (0, 8)
 
 
-@pytest.mark.parametrize("layout", ["interleaved", "half"])
-def test_partial_rotation_leaves_the_rest(layout: Layout) -> None:
+@both_layouts
+def test_partial_rotation_and_its_scale_leave_the_rest(layout: Layout) -> None:
     x = vectors(0, 5, 16)
-    turned = apply_rotary(x, 5, rotary_dim=6, layout=layout)
+    turned = apply_rotary(x, 5, rotary_dim=6, layout=layout, scale=2.0)
     np.testing.assert_array_equal(turned[:, 6:], x[:, 6:])
-    np.testing.assert_array_equal(turned[:, :6], apply_rotary(x[:, :6], 5, layout=layout))
+    np.testing.assert_allclose(turned[:, :6], 2 * apply_rotary(x[:, :6], 5, layout=layout), rtol=1e-15)
     assert apply_rotary(vectors(0, 9), [0, 1, 2], rotary_dim=4).shape == (3, 9)
 
 
-def test_scale_reaches_what_is_turned_only() -> None:
-    x = vectors(0, 5, 16)
-    turned = apply_rotary(x, 5, rotary_dim=6, scale=2.0)
-    np.testing.assert_allclose(turned[:, :6], 2 * apply_rotary(x[:, :6], 5), rtol=1e-15)
-    np.testing.assert_array_equal(turned[:, 6:], x[:, 6:])
-
-
 def test_frequencies_for_each_head() -> None:
-    omega = head_frequencies([4, 32, 512])
+    omega = rotary.head_frequencies([4, 32, 512])
     x = vectors(0, 2, 3, 5, 2)
     turned = apply_rotary(x, 5, frequencies=omega)
-    for h in range(3):
-        np.testing.assert_allclose(turned[:, h], apply_rotary(x[:, h], 5, frequencies=omega[h]), atol=1e-15)
-    unit = np.array([1.0, 0.0])
-    widths = []
-    for row in omega:
+    unit, widths = np.array([1.0, 0.0]), []
+    for h, row in enumerate(omega):
+        np.testing.assert_allclose(turned[:, h], apply_rotary(x[:, h], 5, frequencies=row), atol=1e-15)
         scores = apply_rotary(unit, np.arange(600), frequencies=row) @ unit
         widths.append(int(np.argmax(scores < 0.5)))
     assert widths == [1, 6, 86]
 
 
-@given(dim=even_dims, layout=layouts, seed=seeds)
-def test_torch_gives_torch_and_the_same_numbers(dim: int, layout: Layout, seed: int) -> None:
-    x = vectors(seed, 2, 3, 5, dim)
-    ours = apply_rotary(torch.from_numpy(x), torch.arange(5), layout=layout)
-    assert isinstance(ours, torch.Tensor)
-    np.testing.assert_allclose(ours, apply_rotary(x, 5, layout=layout), atol=1e-14)
-    assert isinstance(apply_rotary(torch.from_numpy(x), 5, layout=layout), torch.Tensor)
-
-
-@pytest.mark.parametrize("layout", ["interleaved", "half"])
+@both_layouts
 @pytest.mark.parametrize("inference", [False, True])
 def test_torch_views_that_no_complex_number_fits(layout: Layout, inference: bool) -> None:
     x = torch.from_numpy(vectors(0, 3, 5, 19))
-    views = [
-        x[..., 1:17],
-        x[..., :16],
-        x[..., 0:16:2],
-        x.transpose(0, 1)[..., 3:11],
-        x[:, :, :16].mT[..., :4, :],
-    ]
+    odd_start, even_start, strided = x[..., 1:17], x[..., :16], x[..., 0:16:2]
+    swapped, columns = x.transpose(0, 1)[..., 3:11], x[:, :, :16].mT[..., :4, :4]
     with torch.inference_mode(inference):
-        for view in (v for v in views if v.shape[-1] % 2 == 0):
+        for view in (odd_start, even_start, strided, swapped, columns):
             n = view.shape[-2]
             ours = apply_rotary(view, n, layout=layout)
             np.testing.assert_allclose(ours, apply_rotary(view.numpy(), n, layout=layout), atol=1e-14)
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script`")  # torch.func.jvp uses it
-@pytest.mark.parametrize("layout", ["interleaved", "half"])
+@both_layouts
 def test_derivatives(layout: Layout) -> None:
     x = torch.from_numpy(vectors(0, 2, 3, 8)).requires_grad_()
     assert torch.autograd.gradcheck(lambda x: apply_rotary(x, 3, layout=layout, rotary_dim=6), (x,))
@@ -220,53 +151,16 @@ def test_derivatives(layout: Layout) -> None:
     assert (omega.grad != 0).all()
 
 
-# --- Precision
-
-
 @pytest.mark.parametrize("position", [10, 4974, 100_000, 1_000_000])
 def test_phases_are_right_far_out_in_float32(position: int) -> None:
     turned = apply_rotary(np.tile([1.0, 0.0], 64).astype(np.float32), np.array([position]))[0]
     with mpmath.workdps(40):
-        for i in range(64):
-            angle = position * mpmath.mpf(10000) ** (mpmath.mpf(-i) / 64)
-            assert abs(turned[2 * i] - float(mpmath.cos(angle))) < 1e-6
-            assert abs(turned[2 * i + 1] - float(mpmath.sin(angle))) < 1e-6
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("layout", ["interleaved", "half"])
-def test_low_precision_is_rounded_once(dtype: torch.dtype, layout: Layout) -> None:
-    x = torch.randn(3, 2000, 64, generator=torch.Generator().manual_seed(0)).to(dtype)
-    turned = apply_rotary(x, 2000, layout=layout)
-    assert turned.dtype == dtype
-    exact = apply_rotary(x.double(), 2000, layout=layout)
-    unit = torch.finfo(dtype).eps * 2 ** exact.abs().clamp(min=2**-14).log2().floor()
-    assert ((turned.double() - exact).abs() <= unit / 2 + 1e-6).all()
-
-
-def test_positions_in_low_precision_are_refused() -> None:
-    with pytest.raises(
-        TypeError, match=r"positions must be integers, float32 or float64, got dtype torch\.bf"
-    ):
-        apply_rotary(torch.ones(3, 4), torch.arange(3).bfloat16())
+        angles = [position * mpmath.mpf(10000) ** (mpmath.mpf(-i) / 64) for i in range(64)]
+        exact = [float(wave(angle)) for angle in angles for wave in (mpmath.cos, mpmath.sin)]
+    np.testing.assert_allclose(turned, exact, rtol=0, atol=1e-6)
 
 
 # --- Layouts
-
-
-@given(dim=even_dims, heads=st.integers(1, 4), seed=seeds)
-def test_layouts_agree_after_conversion(dim: int, heads: int, seed: int) -> None:
-    x = vectors(seed, 5, heads * dim)
-    half = interleaved_to_half(x, head_dim=dim)
-    np.testing.assert_array_equal(half_to_interleaved(half, head_dim=dim), x)
-
-    def per_head(y: np.ndarray) -> np.ndarray:
-        return np.moveaxis(y.reshape(5, heads, dim), 1, 0)
-
-    turned = apply_rotary(per_head(x), 5)
-    np.testing.assert_allclose(
-        interleaved_to_half(turned), apply_rotary(per_head(half), 5, layout="half"), atol=1e-12
-    )
 
 
 @given(dim=st.integers(2, 16).map(lambda n: 2 * n), seed=seeds)
@@ -285,13 +179,14 @@ def test_converted_weights_give_the_same_scores_and_unconverted_ones_do_not(dim:
     h_q, h_k, h_b = (interleaved_to_half(w, axis=0, head_dim=dim) for w in (w_q, w_k, b_q))
     np.testing.assert_allclose(scores(h_q, h_k, h_b, "half"), right, atol=1e-10)
     assert not np.allclose(scores(w_q, w_k, b_q, "half"), right, atol=1e-2)
+    np.testing.assert_array_equal(rotary.half_to_interleaved(h_q, axis=0, head_dim=dim), w_q)
 
 
-def test_conversion_with_partial_rotation_and_torch() -> None:
+def test_conversion_with_partial_rotation() -> None:
     x = torch.arange(12)
-    assert interleaved_to_half(x, head_dim=6, rotary_dim=4).tolist() == [0, 2, 1, 3, 4, 5, 6, 8, 7, 9, 10, 11]
-    back = half_to_interleaved(interleaved_to_half(x, head_dim=6, rotary_dim=4), head_dim=6, rotary_dim=4)
-    assert torch.equal(back, x)
+    half = interleaved_to_half(x, head_dim=6, rotary_dim=4)
+    assert half.tolist() == [0, 2, 1, 3, 4, 5, 6, 8, 7, 9, 10, 11]
+    assert torch.equal(rotary.half_to_interleaved(half, head_dim=6, rotary_dim=4), x)
 
 
 # --- A query for an offset, periods
@@ -299,59 +194,50 @@ def test_conversion_with_partial_rotation_and_torch() -> None:
 
 @given(offset=st.integers(-40, 40), t=st.integers(40, 1000), seed=seeds)
 def test_offset_query_finds_its_key(offset: int, t: int, seed: int) -> None:
-    key = vectors(seed, 64)
+    keys = vectors(seed, 1, 2, 64)
     u = np.arange(t - 40, t + 41)
-    scores = apply_rotary(key, u) @ at(offset_query(key, offset), t)
-    assert u[scores.argmax()] - t == offset
-    assert scores.max() == pytest.approx(key @ key)
-
-
-def test_offset_query_of_many_keys() -> None:
-    keys = vectors(0, 3, 5, 8)
-    np.testing.assert_allclose(offset_query(keys, -2.5)[1, 2], offset_query(keys[1, 2], -2.5), atol=1e-15)
+    for key, query in zip(keys[0], offset_query(keys, offset)[0], strict=True):
+        scores = apply_rotary(key, u) @ at(query, t)
+        assert u[scores.argmax()] - t == offset
+        assert scores.max() == pytest.approx(key @ key)
 
 
 @pytest.mark.parametrize("t", [20, 1000, 10**6])
 def test_one_period_back_is_the_maximum_within_one_period_only(t: int) -> None:
     period, unit = 12, np.array([1.0, 0.0])
     omega = np.array([2 * math.pi / period])
-    query = at(unit, t, frequencies=omega)
-    window = np.arange(t - period, t)
-    scores = apply_rotary(unit, window, frequencies=omega) @ query
-    assert t - window[scores.argmax()] == period
-    everything = np.arange(max(0, t - 499), t + 1)
-    ties = np.flatnonzero(np.isclose(apply_rotary(unit, everything, frequencies=omega) @ query, 1, atol=1e-6))
-    assert ((t - everything[ties]) % period == 0).all()
-    assert len(ties) == len(everything[(t - everything) % period == 0]) > 1
+    so_far = np.arange(max(0, t - 499), t)
+    scores = apply_rotary(unit, so_far, frequencies=omega) @ at(unit, t, frequencies=omega)
+    assert t - so_far[-period:][scores[-period:].argmax()] == period
+    ties = so_far[np.isclose(scores, 1, atol=1e-6)]
+    np.testing.assert_array_equal(ties, so_far[(t - so_far) % period == 0])
 
 
 @given(period=st.integers(2, 40), seed=seeds)
 def test_find_period_in_noise(period: int, seed: int) -> None:
     n = np.arange(400)
     x = np.cos(2 * np.pi * n / period + 1) + 0.3 * vectors(seed, 400)
-    assert abs(find_period(x) - period) <= (1 if period > 25 else 0)
+    assert abs(rotary.find_period(x) - period) <= (1 if period > 25 else 0)
 
 
 def test_find_period_is_caught_by_harmonics() -> None:
     n = np.arange(240)
     x = np.cos(2 * np.pi * n / 12) + 2 * np.cos(2 * np.pi * n / 6)
-    assert find_period(x) == 6
-    assert find_period(x, min_period=7) == 12
+    assert rotary.find_period(x) == 6
+    assert rotary.find_period(x, min_period=7) == 12
 
 
 # --- xPos
 
 
-def test_xpos_scores_fade_with_distance_and_see_the_offset_only() -> None:
+@pytest.mark.parametrize("center", [0.0, 100.0])
+def test_xpos_scores_fade_with_distance_and_see_the_offset_only(center: float) -> None:
     x = np.ones((4, 8))
-    for center in (0.0, 100.0):
-        q, k = apply_xpos(x, x, np.array([0, 5, 100, 105]), center=center)
-        scores = q @ k.T
-        np.testing.assert_allclose(scores[1, 0], scores[3, 2])
-        zeta = (np.arange(4) / 4 + 0.4) / 1.4
-        np.testing.assert_allclose(
-            scores[1, 0], 2 * zeta ** (5 / 512) @ np.cos(5 * sinusoidal_frequencies(8))
-        )
+    q, k = apply_xpos(x, x, np.array([0, 5, 100, 105]), center=center)
+    scores = q @ k.T
+    zeta = (np.arange(4) / 4 + 0.4) / 1.4
+    expected = 2 * zeta ** (5 / 512) @ np.cos(5 * sinusoidal_frequencies(8))
+    np.testing.assert_allclose([scores[1, 0], scores[3, 2]], expected)
 
 
 def test_xpos_with_a_huge_base_is_plain_rotation() -> None:
@@ -378,77 +264,54 @@ def test_xpos_ends_where_its_factors_leave_the_dtype(dtype: torch.dtype, reach: 
     assert apply_xpos(x.double(), x.double(), torch.tensor([50_000]))[1].isfinite().all()
 
 
-# --- Lone vectors, frequencies that are none, one graph
+# --- Errors
 
 
-def test_a_count_of_positions_for_a_single_vector_is_refused() -> None:
-    """It would be the vector itself, unturned, for 1."""
-    with pytest.raises(TypeError, match=r"\[1\] turns it to one position, np.arange\(1\) to the first 1"):
-        apply_rotary(np.array([1.0, 2.0, 3.0, 4.0]), 1)
-
-
-def test_wavelengths_are_no_frequencies() -> None:
-    x = np.ones((5, 64))
-    for n in (5, np.arange(5), [0, 1, 2, 3, 4], torch.arange(5)):
-        rows = torch.ones(5, 64) if isinstance(n, torch.Tensor) else x
-        with pytest.raises(ValueError, match=r"frequencies must be radians per position.* got 6.28"):
-            apply_rotary(rows, n, frequencies=sinusoidal_wavelengths(64))
+@pytest.mark.parametrize("n", [5, np.arange(5), [0, 1, 2, 3, 4], torch.arange(5)], ids=str)
+def test_wavelengths_are_no_frequencies(n: Any) -> None:
+    x = torch.ones(5, 64) if isinstance(n, torch.Tensor) else np.ones((5, 64))
+    with pytest.raises(ValueError, match=r"frequencies must be radians per position.* got 6.28"):
+        apply_rotary(x, n, frequencies=sinusoidal_wavelengths(64))
     # Between 0 and 1 there is no whole position but the ends, and fast turns tell points apart.
     assert apply_rotary(x, np.linspace(0, 1, 5), frequencies=sinusoidal_wavelengths(64)).shape == x.shape
     assert apply_rotary(x, 5, frequencies=np.zeros(32)).shape == x.shape
 
 
-def test_frequencies_of_numpy_in_one_graph() -> None:
-    omega, x = sinusoidal_frequencies(8) * 2, torch.ones(5, 8)
-    compiled = torch.compile(lambda x: apply_rotary(x, 5, frequencies=omega), fullgraph=True, backend="eager")
-    torch.testing.assert_close(compiled(x), apply_rotary(x, 5, frequencies=omega))
-
-
-# --- Errors
-
-
 X = np.ones((2, 3, 4))
-OTHER: Any = "neox"
-LIST: Any = [1.0, 0.0]
+NEOX: Any = "neox"
+REFUSED: list[tuple[Any, type[Exception], str]] = [
+    (lambda: apply_rotary(np.ones((3, 4), int), 3), TypeError, "x must be floating, got dtype int64"),
+    (lambda: apply_rotary(np.asarray(1.0), 3), ValueError, "x must have shape"),
+    (lambda: apply_rotary(np.ones((3, 5)), 3), ValueError, "the width of x must be even"),
+    (lambda: apply_rotary(np.ones(4), 1), TypeError, r"\[1\] turns it to one position, np.arange\(1\) to the first 1"),
+    (lambda: apply_rotary(X, 4), ValueError, r"positions must have shape \(3,\) or 2 axes .* got \(4,\)"),
+    (lambda: apply_rotary(X, np.array([7])), ValueError, r"positions must have shape \(3,\)"),
+    (lambda: apply_rotary(np.ones((3, 4)), np.array([7])), ValueError, r"positions must have shape \(3,\) for"),
+    (lambda: apply_rotary(X, np.zeros((4, 3))), ValueError, "positions must have shape"),
+    (lambda: apply_rotary(X, 3, layout=NEOX), ValueError, 'layout must be "interleaved" or "half", got'),
+    (lambda: apply_rotary(X, 3, rotary_dim=6), ValueError, "rotary_dim must be at most the width of x, 4"),
+    (lambda: apply_rotary(X, 3, rotary_dim=3), ValueError, "rotary_dim must be even"),
+    (lambda: apply_rotary(X, 3, frequencies=[1.0]), ValueError, r"frequencies must have shape \(2,\) or"),
+    (lambda: apply_rotary(X, 3, frequencies=2), TypeError, "frequencies must be an array, got 2"),
+    (lambda: apply_rotary(X, 3, frequencies=np.ones((3, 2))), ValueError, "frequencies of 3 heads need x"),
+    (lambda: apply_rotary(X, 3, frequencies=[1, 1], base=500.0), ValueError, "base must be left out"),
+    (lambda: apply_rotary(X, torch.arange(3)), TypeError, "positions must be of NumPy or of the library of x"),
+    (lambda: rotary_matrix(1, 4, frequencies=np.ones((3, 2))), ValueError, "frequencies must have one"),
+    (lambda: apply_xpos(X, X[:1], 3), ValueError, "key must have the shape of query"),
+    (lambda: apply_xpos(X, X, 3, scale_base=0), ValueError, "scale_base must be finite and above 0"),
+    (lambda: rotary.head_frequencies([4, 0]), ValueError, "wavelengths must be above 0"),
+    (lambda: rotary.head_frequencies("4"), TypeError, "wavelengths must be integers, float32 or float64"),
+    (lambda: rotary.head_frequencies(4), ValueError, "wavelengths must have shape"),
+    (lambda: rotary.find_period(np.ones(9)), ValueError, "series must not be constant"),
+    (lambda: rotary.find_period([1, 2]), ValueError, "series must have shape"),
+    (lambda: rotary.find_period(np.arange(9), max_period=5), ValueError, r"periods must lie in 2\.\.4"),
+    (lambda: interleaved_to_half(np.ones(8), head_dim=3), ValueError, "head_dim must divide .* 8, got 3"),
+    (lambda: interleaved_to_half(np.ones(8), axis=1), ValueError, r"axis must lie in -1\.\.0, got 1"),
+    (lambda: rotary.half_to_interleaved(np.ones(8), rotary_dim=10), ValueError, "rotary_dim must be at most"),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "says"),
-    [
-        (lambda: apply_rotary(LIST, 3), TypeError, "x must be an array, got .* of type list"),
-        (lambda: apply_rotary(np.ones((3, 4), int), 3), TypeError, "x must be floating, got dtype int64"),
-        (lambda: apply_rotary(np.asarray(1.0), 3), ValueError, "x must have shape"),
-        (lambda: apply_rotary(np.ones((3, 5)), 3), ValueError, "the width of x must be even"),
-        (lambda: apply_rotary(X, 4), ValueError, r"positions must have shape \(3,\) or 2 axes .* got \(4,\)"),
-        (lambda: apply_rotary(X, np.array([7])), ValueError, r"positions must have shape \(3,\)"),
-        (lambda: apply_rotary(np.ones((3, 4)), np.array([7])), ValueError, r"positions must have shape \(3,\) for"),
-        (lambda: apply_rotary(X, np.zeros((4, 3))), ValueError, "positions must have shape"),
-        (lambda: apply_rotary(X, 3, layout=OTHER), ValueError, 'layout must be "interleaved" or "half", got'),
-        (lambda: apply_rotary(X, 3, rotary_dim=6), ValueError, "rotary_dim must be at most the width of x, 4"),
-        (lambda: apply_rotary(X, 3, rotary_dim=3), ValueError, "rotary_dim must be even"),
-        (lambda: apply_rotary(X, 3, frequencies=[1.0]), ValueError, r"frequencies must have shape \(2,\) or"),
-        (lambda: apply_rotary(X, 3, frequencies=2), TypeError, "frequencies must be an array, got 2"),  # type: ignore[arg-type]
-        (lambda: apply_rotary(X, 3, frequencies=np.ones((3, 2))), ValueError, "frequencies of 3 heads need x"),
-        (lambda: apply_rotary(X, 3, frequencies=[1, 1], base=500.0), ValueError, "base must be left out"),
-        (lambda: apply_rotary(X, 3, scale=math.nan), ValueError, "scale must be finite, got nan"),
-        (lambda: apply_rotary(X, torch.arange(3)), TypeError, "positions must be of NumPy or of the library of x"),
-        (lambda: rotary_matrix(True, 4), TypeError, "position must be a number"),
-        (lambda: rotary_matrix(math.inf, 4), ValueError, "position must be finite"),
-        (lambda: rotary_matrix(1, 4, frequencies=np.ones((3, 2))), ValueError, "frequencies must have one"),
-        (lambda: offset_query(np.ones(4), OTHER), TypeError, "offset must be a real number"),
-        (lambda: apply_xpos(X, X[:1], 3), ValueError, "key must have the shape of query"),
-        (lambda: apply_xpos(X, X, 3, scale_base=0), ValueError, "scale_base must be finite and above 0"),
-        (lambda: head_frequencies([4, 0]), ValueError, "wavelengths must be above 0"),
-        (lambda: head_frequencies("4"), TypeError, "wavelengths must be integers, float32 or float64"),
-        (lambda: head_frequencies(4), ValueError, "wavelengths must have shape"),  # type: ignore[arg-type]
-        (lambda: find_period(np.ones(9)), ValueError, "series must not be constant"),
-        (lambda: find_period([1, 2]), ValueError, "series must have shape"),
-        (lambda: find_period(np.arange(9), max_period=5), ValueError, r"periods must lie in 2\.\.4"),
-        (lambda: interleaved_to_half(np.ones(8), head_dim=3), ValueError, "head_dim must divide .* 8, got 3"),
-        (lambda: interleaved_to_half(np.ones(8), axis=1), ValueError, r"axis must lie in -1\.\.0, got 1"),
-        (lambda: half_to_interleaved(np.ones(8), rotary_dim=10), ValueError, "rotary_dim must be at most"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("call", "error", "says"), REFUSED)
 def test_errors_name_the_argument(call: Any, error: type[Exception], says: str) -> None:
     with pytest.raises(error, match=says):
         call()
