@@ -11,12 +11,13 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import causal_mask, dot_product_attention
+from posenc import causal_mask
+from posenc import dot_product_attention as attend
 from posenc.masks import key_padding_mask
 
-torch_attention = torch.nn.functional.scaled_dot_product_attention
-
 sizes = st.integers(1, 6)
+torch_attention: Any = torch.nn.functional.scaled_dot_product_attention
+DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
 
 def random(*shape: int, seed: int = 0) -> np.ndarray:
@@ -26,55 +27,36 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
 @given(batch=sizes, n_q=sizes, n_k=sizes, d=sizes, d_v=sizes, seed=st.integers(0, 99))
 def test_equals_torch(batch: int, n_q: int, n_k: int, d: int, d_v: int, seed: int) -> None:
     q, k, v = random(batch, n_q, d, seed=seed), random(batch, n_k, d), random(batch, n_k, d_v)
-    bias = random(n_q, n_k, seed=seed + 1)
-    output, weights = dot_product_attention(q, k, v, bias=bias)
-    expected = torch_attention(
-        torch.from_numpy(q), torch.from_numpy(k), torch.from_numpy(v), torch.from_numpy(bias)
-    )
-    np.testing.assert_allclose(output, expected.numpy(), atol=1e-12)
-    np.testing.assert_allclose(weights.sum(axis=-1), 1)
-
-
-@given(n=st.integers(1, 8), seed=st.integers(0, 99))
-def test_mask_is_true_where_a_key_is_hidden(n: int, seed: int) -> None:
-    q, k, v = random(n, 4, seed=seed), random(n, 4), random(n, 3)
-    output, weights = dot_product_attention(q, k, v, mask=causal_mask(n))
-    assert (weights[causal_mask(n)] == 0).all()
+    bias, mask = random(n_q, n_k, seed=seed + 1), random(n_q, n_k) > 1
+    mask[:, 0] = False
+    tensors = [torch.from_numpy(x) for x in (q, k, v)]
     # torch's function wants the opposite polarity: True means "may attend".
-    expected = torch_attention(
-        torch.from_numpy(q), torch.from_numpy(k), torch.from_numpy(v), torch.from_numpy(~causal_mask(n))
-    )
-    np.testing.assert_allclose(output, expected.numpy(), atol=1e-12)
+    options: list[tuple[dict[str, Any], np.ndarray]] = [({"bias": bias}, bias), ({"mask": mask}, ~mask)]
+    for ours, torchs in options:
+        output, weights = attend(q, k, v, **ours)
+        expected = torch_attention(*tensors, torch.from_numpy(torchs))
+        np.testing.assert_allclose(output, expected.numpy(), atol=1e-12)
+        np.testing.assert_allclose(weights.sum(axis=-1), 1)
+    assert (weights[:, mask] == 0).all()
 
 
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
-def test_a_query_without_any_key_gives_zero(dtype: torch.dtype) -> None:
-    x = torch.from_numpy(random(3, 4)).to(dtype)
-    mask = torch.tensor([[False] * 3, [True] * 3, [False] * 3])
-    bias = torch.zeros(3, 3, dtype=dtype).masked_fill(mask, -math.inf)
-    for output, weights in (
-        dot_product_attention(x, x, x, mask=mask),
-        dot_product_attention(x, x, x, bias=bias),
-    ):
-        assert output.dtype == weights.dtype == dtype
-        assert (output[1] == 0).all()
-        assert (weights[1] == 0).all()
-        assert output.isfinite().all()
-        torch.testing.assert_close(weights[0].double().sum().item(), 1.0, atol=1e-2, rtol=0)
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("dtype", DTYPES)
 def test_a_query_without_any_key_gives_zero_whatever_the_values_hold(dtype: torch.dtype) -> None:
     x = torch.from_numpy(random(3, 4)).to(dtype)
     mask = torch.tensor([[False] * 3, [True] * 3, [False, False, True]])
-    for bad in (math.nan, math.inf):
-        value = x.clone()
-        value[2] = bad
-        output, weights = dot_product_attention(x, x, value, mask=mask)
-        assert (output[1] == 0).all()
-        assert (weights[1] == 0).all()
-        # As documented: a weight of 0 does not keep it out where there is another key.
-        assert output[2].isnan().all()
+    bias = torch.zeros(3, 3, dtype=dtype).masked_fill(mask, -math.inf)
+    ways: list[dict[str, Any]] = [{"mask": mask}, {"bias": bias}]
+    for forbidden in ways:
+        output, weights = attend(x, x, x, **forbidden)
+        assert output.dtype == weights.dtype == dtype
+        assert output.isfinite().all()
+        torch.testing.assert_close(weights.sum(-1), torch.tensor([1, 0, 1], dtype=dtype), atol=1e-2, rtol=0)
+        for bad in (math.nan, math.inf):
+            value = torch.cat([x[:2], torch.full_like(x[2:], bad)])
+            output, _ = attend(x, x, value, **forbidden)
+            assert (output[1] == 0).all()
+            # As documented: a weight of 0 does not keep it out where there is another key.
+            assert output[2].isnan().all()
 
 
 @given(heads=st.integers(0, 2), side=st.sampled_from(["right", "left"]), causal=st.booleans())
@@ -82,118 +64,91 @@ def test_key_padding_mask_is_that_of_every_head_and_query(heads: int, side: Any,
     x = random(2, *(3,) * heads, 4, 5)
     pads = key_padding_mask([1, 3], 4, side=side)
     mask = np.broadcast_to(causal_mask(4) if causal else False, (4, 4))
-    output, weights = dot_product_attention(x, x, x, mask=mask, key_padding_mask=pads)
+    output, weights = attend(x, x, x, mask=mask, key_padding_mask=pads)
     spread = pads.reshape(2, *(1,) * heads, 1, 4) | mask
-    expected, _ = dot_product_attention(x, x, x, mask=np.broadcast_to(spread, weights.shape))
+    expected, _ = attend(x, x, x, mask=np.broadcast_to(spread, weights.shape))
     np.testing.assert_array_equal(output, expected)
-    alone, _ = dot_product_attention(x[0], x[0], x[0], mask=mask, key_padding_mask=None if heads else pads[0])
     if not heads:
+        alone, _ = attend(x[0], x[0], x[0], mask=mask, key_padding_mask=pads[0])
         np.testing.assert_allclose(output[0], alone, atol=1e-15)
 
 
-def test_low_precision_is_computed_in_float32() -> None:
+def test_low_precision_is_computed_in_float32_and_autocast_changes_nothing() -> None:
     x = torch.from_numpy(random(16, 8)).to(torch.bfloat16)
-    output, _ = dot_product_attention(x, x, x)
-    exact, _ = dot_product_attention(x.double(), x.double(), x.double())
+    output, _ = attend(x, x, x)
+    exact, _ = attend(x.double(), x.double(), x.double())
     # One rounding: half a unit in the last of 8 bits, relative to the value.
     assert ((output.double() - exact).abs() <= exact.abs() * 2**-8 + 1e-6).all()
-
-
-def test_autocast_changes_nothing() -> None:
-    x = torch.from_numpy(random(16, 8)).float()
-    expected = dot_product_attention(x, x, x)
+    expected = attend(x.float(), x.float(), x.float())
     with torch.autocast("cpu", torch.bfloat16):
-        for got, wanted in zip(dot_product_attention(x, x, x), expected, strict=True):
-            assert torch.equal(got, wanted)
+        same = attend(x.float(), x.float(), x.float())
+    assert all(torch.equal(got, wanted) for got, wanted in zip(same, expected, strict=True))
+
+
+def test_causal_mask_hides_what_comes_later() -> None:
+    for n in range(4):
+        np.testing.assert_array_equal(causal_mask(n), np.triu(np.ones((n, n), dtype=bool), 1))
 
 
 def test_large_scores_do_not_overflow() -> None:
     x = np.eye(3) * 1e6
-    _, weights = dot_product_attention(x, x, x)
-    np.testing.assert_array_equal(weights, np.eye(3))
+    np.testing.assert_array_equal(attend(x, x, x)[1], np.eye(3))
 
 
-def test_key_padding_mask_broadcasts_only_when_given_as_such() -> None:
-    x = random(3, 3, 4)
-    padding = np.array([[False, False, True], [False, True, True], [False, False, False]])
-    _, weights = dot_product_attention(x, x, x, mask=padding[:, None, :])
-    assert (weights[0, :, 2] == 0).all()
-    assert (weights[1, :, 1:] == 0).all()
-    np.testing.assert_array_equal(dot_product_attention(x, x, x, key_padding_mask=padding)[1], weights)
-    with pytest.raises(ValueError, match=r"mask must have shape \(2, 3\).* goes into key_padding_mask"):
-        dot_product_attention(x[:, :2], x, x, mask=padding)
-    for wrong in (padding[:2], padding[0], padding[:, None], padding[:1]):
-        with pytest.raises(ValueError, match=r"key_padding_mask must have shape \(3, 3\), got"):
-            dot_product_attention(x, x, x, key_padding_mask=wrong)
-    with pytest.raises(TypeError, match="key_padding_mask must be bool, got dtype int64"):
-        dot_product_attention(x, x, x, key_padding_mask=padding.astype(int))
-    with pytest.raises(TypeError, match=r"key_padding_mask must be an array, got \[False"):
-        dot_product_attention(x, x, x, key_padding_mask=[False, False, True])  # type: ignore[arg-type]
-
-
-def test_scale_and_library() -> None:
-    x = torch.from_numpy(random(2, 3))
-    _, weights = dot_product_attention(x, x, x, scale=0.0)
-    assert isinstance(weights, torch.Tensor)
-    torch.testing.assert_close(weights, torch.full((2, 2), 0.5, dtype=torch.float64))
-
-
-def test_no_keys_at_all() -> None:
-    output, weights = dot_product_attention(random(2, 4), random(0, 4), random(0, 3))
+def test_a_scale_of_zero_sees_all_keys_alike_and_no_keys_give_zero() -> None:
+    _, weights = attend(*random(3, 2, 3), scale=0.0)
+    np.testing.assert_array_equal(weights, np.full((2, 2), 0.5))
+    output, weights = attend(random(2, 4), random(0, 4), random(0, 3))
     assert weights.shape == (2, 0)
     np.testing.assert_array_equal(output, np.zeros((2, 3)))
 
 
-def test_causal_mask() -> None:
-    np.testing.assert_array_equal(causal_mask(2), [[False, True], [False, False]])
-    assert causal_mask(0).shape == (0, 0)
-    with pytest.raises(ValueError, match="n must be at least 0, got -1"):
-        causal_mask(-1)
-    with pytest.raises(TypeError, match=r"n must be an integer, got 2\.0"):
-        causal_mask(2.0)  # type: ignore[arg-type]
+# --- Errors
+
+X, BATCH, PADS = np.ones((2, 4)), np.ones((3, 3, 4)), np.zeros((3, 3), dtype=bool)
+TENSOR = torch.from_numpy(X)
+WORD: Any = "1"
+ARRAY: Any = X
+COMPLEX: Any = 1j
 
 
-def test_errors_name_the_argument() -> None:
-    x = random(2, 4)
-    with pytest.raises(TypeError, match="query must be floating, got dtype int64"):
-        dot_product_attention(np.ones((2, 4), dtype=np.int64), x, x)
-    with pytest.raises(TypeError, match="key must have the dtype of query, float64, got float32"):
-        dot_product_attention(x, x.astype(np.float32), x)
-    with pytest.raises(TypeError, match="key must be of the library of query, ndarray, got Tensor"):
-        dot_product_attention(x, torch.from_numpy(x), x)
-    with pytest.raises(TypeError, match="value must be an array, got None of type NoneType"):
-        dot_product_attention(x, x, None)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match=r"query must be an array, got \[\[1.0\]\] of type list"):
-        dot_product_attention([[1.0]], x, x)  # type: ignore[type-var]
-    with pytest.raises(ValueError, match="key must have the width of query"):
-        dot_product_attention(x, random(2, 5), x)
-    with pytest.raises(ValueError, match="value must have one row per key: got 3 rows, 2 keys"):
-        dot_product_attention(x, x, random(3, 4))
-    with pytest.raises(ValueError, match=r"value must have shape \(..., length, width\), got \(4,\)"):
-        dot_product_attention(x, x, random(4))
-    with pytest.raises(ValueError, match=r"key must have the leading axes of query, \(\), got \(1,\)"):
-        dot_product_attention(x, x[None], x[None])
-    with pytest.raises(TypeError, match="mask must be bool, got dtype float64"):
-        dot_product_attention(x, x, x, mask=np.zeros((2, 2)))
-    with pytest.raises(TypeError, match="bias must be real floating, got dtype bool"):
-        dot_product_attention(x, x, x, bias=np.zeros((2, 2), dtype=bool))
-    with pytest.raises(TypeError, match="mask must be of the library of query"):
-        dot_product_attention(
-            torch.from_numpy(x), torch.from_numpy(x), torch.from_numpy(x), mask=causal_mask(2)
-        )
-    with pytest.raises(ValueError, match=r"bias must have shape \(2, 2\)"):
-        dot_product_attention(x, x, x, bias=np.zeros(2))
-
-
-@pytest.mark.parametrize("scale", ["1", True, np.ones(4), 1j])
-def test_scale_is_one_number(scale: Any) -> None:
-    x = np.eye(4)
-    with pytest.raises(TypeError, match="scale must be a real number, got"):
-        dot_product_attention(x, x, x, scale=scale)
-
-
-@pytest.mark.parametrize("scale", [math.nan, math.inf])
-def test_scale_is_finite(scale: float) -> None:
-    x = np.eye(4)
-    with pytest.raises(ValueError, match=f"scale must be finite, got {scale}"):
-        dot_product_attention(x, x, x, scale=scale)
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: attend(X.astype(int), X, X), TypeError, "query must be floating, got dtype int64"),
+        (lambda: attend(X, X.astype("f"), X), TypeError, "key must have the dtype of query, float64, got float32"),
+        (lambda: attend(X, TENSOR, X), TypeError, "key must be of the library of query, ndarray, got"),
+        (lambda: attend(X, X, None), TypeError, "value must be an array, got None of type NoneType"),
+        (lambda: attend([[1.0]], X, X), TypeError, r"query must be an array, got \[\[1.0\]\] of type"),
+        (lambda: attend(X, X[:, :3], X), ValueError, "key must have the width of query"),
+        (lambda: attend(X, X, X[[0, 0, 0]]), ValueError, "value must have one row per key: got 3 rows, 2 keys"),
+        (lambda: attend(X, X, X[0]), ValueError, r"value must have shape \(..., length, width\), got \(4,\)"),
+        (lambda: attend(X, X[None], X[None]), ValueError, r"key must have the leading axes of query, \(\)"),
+        (lambda: attend(X, X, X, mask=X[:, :2]), TypeError, "mask must be bool, got dtype float64"),
+        (lambda: attend(X, X, X, bias=PADS[:2, :2]), TypeError, "bias must be real floating, got dtype bool"),
+        (lambda: attend(TENSOR, TENSOR, TENSOR, mask=PADS), TypeError, "mask must be of the library of query"),
+        (lambda: attend(X, X, X, bias=X[0]), ValueError, r"bias must have shape \(2, 2\)"),
+        (lambda: attend(X, X, X, bias=X[None, :, :2]), ValueError, r"bias must have shape \(2, 2\)"),
+        (lambda: attend(BATCH[:, :2], BATCH, BATCH, mask=PADS), ValueError,
+         r"mask must have shape \(2, 3\).* goes into key_padding_mask"),
+        (lambda: attend(BATCH, BATCH, BATCH, key_padding_mask=PADS[:2]), ValueError,
+         r"key_padding_mask must have shape \(3, 3\), got \(2, 3\)"),
+        (lambda: attend(BATCH, BATCH, BATCH, key_padding_mask=PADS[0]), ValueError,
+         r"key_padding_mask must have shape \(3, 3\), got \(3,\)"),
+        (lambda: attend(BATCH, BATCH, BATCH, key_padding_mask=PADS[:, None]), ValueError,
+         r"key_padding_mask must have shape \(3, 3\), got \(3, 1, 3\)"),
+        (lambda: attend(X, X, X, key_padding_mask=X), TypeError, "key_padding_mask must be bool, got dtype float64"),
+        (lambda: attend(X, X, X, key_padding_mask=[False]), TypeError, r"key_padding_mask must be an array, got"),
+        (lambda: attend(X, X, X, scale=WORD), TypeError, "scale must be a real number, got '1'"),
+        (lambda: attend(X, X, X, scale=True), TypeError, "scale must be a real number, got True"),
+        (lambda: attend(X, X, X, scale=ARRAY), TypeError, "scale must be a real number, got array"),
+        (lambda: attend(X, X, X, scale=COMPLEX), TypeError, "scale must be a real number, got 1j"),
+        (lambda: attend(X, X, X, scale=math.nan), ValueError, "scale must be finite, got nan"),
+        (lambda: attend(X, X, X, scale=math.inf), ValueError, "scale must be finite, got inf"),
+        (lambda: causal_mask(-1), ValueError, "n must be at least 0, got -1"),
+        (lambda: causal_mask(WORD), TypeError, "n must be an integer, got '1'"),
+    ],
+)  # fmt: skip
+def test_errors_name_the_argument(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from typing import Any
 
-import array_api_strict
 import numpy as np
 import pytest
 import torch
@@ -25,9 +23,8 @@ from posenc import (
 )
 from posenc.alibi import add_alibi_columns
 from posenc.contextual import forget_positions
-from posenc.experiments import contextual as experiment
 from posenc.experiments import train_sentence_task
-from posenc.nn import ContextualPositions, ForgetGate, RotaryEmbedding
+from posenc.nn import ContextualPositions
 
 SEEDS = st.integers(0, 10**6)
 
@@ -44,28 +41,17 @@ def inputs(n: int, d: int, heads: int = 2, seed: int = 0) -> np.ndarray:
 # --- A constant gate is ALiBi
 
 
-@given(
-    heads=st.sampled_from([1, 2, 4, 8, 16]),
-    n=st.integers(0, 60),
-    dtype=st.sampled_from([np.float32, np.float64]),
-)
+@given(heads=st.sampled_from([1, 2, 4, 8]), n=st.integers(0, 60), dtype=st.sampled_from(["f4", "f8"]))
 def test_a_constant_gate_is_alibi_bit_for_bit(heads: int, n: int, dtype: Any) -> None:
     slopes = alibi_slopes(heads)
-    if heads == 16:  # square roots of powers of two: cumulated, they are rounded where the product is not
-        slopes = np.round(slopes, 4)
-    bias = forget_bias(np.tile(-slopes[:, None], n).astype(np.float64), dtype=dtype)
-    expected = alibi_bias(slopes, n, dtype=dtype)
-    if heads == 16 and dtype == np.float64:
-        np.testing.assert_allclose(bias, expected, rtol=1e-13)
-    else:
-        np.testing.assert_array_equal(bias, expected)
+    bias = forget_bias(np.tile(-slopes[:, None], n), dtype=np.dtype(dtype))
+    np.testing.assert_array_equal(bias, alibi_bias(slopes, n, dtype=np.dtype(dtype)), strict=True)
 
 
 @given(m=st.floats(1e-4, 3), n=st.integers(1, 40))
-def test_a_constant_gate_of_any_slope_is_alibi(m: float, n: int) -> None:
+def test_a_constant_gate_of_any_slope_is_alibi_but_for_rounding(m: float, n: int) -> None:
     np.testing.assert_allclose(forget_bias(np.full(n, -m)), alibi_bias(m, n), rtol=1e-12)
-    p = forget_positions(np.full(n, -m))
-    np.testing.assert_allclose(p, m * np.arange(1, n + 1), rtol=1e-12)
+    np.testing.assert_allclose(forget_positions(np.full(n, -m)), m * np.arange(1, n + 1), rtol=1e-12)
 
 
 # --- The bias
@@ -83,14 +69,6 @@ def test_bias_by_its_definition(n: int, queries: int, seed: int) -> None:
             assert bias[head, row, u] == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-def test_weights_are_products_of_gates() -> None:
-    gates = np.array([0.3, 0.9, 0.5, 0.2, 1.0])
-    nothing = np.zeros((5, 2))
-    _, weights = dot_product_attention(nothing, nothing, nothing, bias=forget_bias(np.log(gates)))
-    shares = np.array([np.prod(gates[u + 1 :]) for u in range(5)])
-    np.testing.assert_allclose(weights[-1], shares / shares.sum())
-
-
 @given(n=st.integers(1, 30), seed=SEEDS)
 def test_the_row_of_a_decoding_step_is_that_of_the_full_pass_bit_for_bit(n: int, seed: int) -> None:
     log_gates = logs(3, n, seed=seed)
@@ -99,17 +77,6 @@ def test_the_row_of_a_decoding_step_is_that_of_the_full_pass_bit_for_bit(n: int,
         np.testing.assert_array_equal(forget_bias(log_gates[:, : t + 1], 1), full[:, t : t + 1, : t + 1])
     tensor = torch.from_numpy(log_gates)
     assert torch.equal(forget_bias(tensor, 1), forget_bias(tensor)[:, -1:])
-
-
-def test_the_first_gate_shifts_all_positions_and_no_bias() -> None:
-    log_gates = logs(9)
-    other = log_gates.copy()
-    other[0] = -50.0
-    np.testing.assert_allclose(forget_bias(other), forget_bias(log_gates), atol=1e-12)
-
-
-def test_a_gate_of_one_forgets_nothing() -> None:
-    np.testing.assert_array_equal(forget_bias(np.zeros(4)), np.where(causal_mask(4), -np.inf, 0.0))
 
 
 # --- Columns
@@ -124,20 +91,6 @@ def test_the_columns_of_alibi_make_it(n: int, d: int, seed: int, center: float) 
     ours, _ = dot_product_attention(*wide, v, mask=causal_mask(n)[None], scale=1 / math.sqrt(d))
     expected, _ = dot_product_attention(q, k, v, bias=forget_bias(log_gates))
     np.testing.assert_allclose(ours, expected, atol=1e-11)
-
-
-@pytest.mark.parametrize("n", [300, 2000])
-def test_columns_of_gates_survive_autocast(n: int) -> None:
-    generator = torch.Generator().manual_seed(0)
-    q, k, v = torch.randn(3, 1, 4, n, 16, generator=generator)
-    log_gates = -torch.rand(1, 4, n, generator=generator)
-    attention = torch.nn.functional.scaled_dot_product_attention
-    with torch.autocast("cpu", torch.bfloat16):
-        wide = add_alibi_columns(q, k, 1.0, forget_positions(log_gates))
-        output = attention(*wide, v, is_causal=True, scale=0.25)
-    bias = forget_bias(log_gates, dtype=torch.float64)
-    exact = attention(q.double(), k.double(), v.double(), attn_mask=bias)
-    assert (output - exact).abs().max() < 3e-2  # 0.09 and 0.47 with one column
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -201,26 +154,6 @@ def test_contextual_positions_by_their_definition(n_query: int, more: int, most:
     np.testing.assert_array_equal(contextual_positions(gates[-1:], max_position=most), positions[-1:])
 
 
-def test_gates_of_one_count_tokens() -> None:
-    t = np.arange(7)
-    counted = contextual_positions(np.ones((7, 7)), max_position=100)
-    np.testing.assert_array_equal(counted, np.maximum(t[:, None] - t + 1, 0))
-
-
-def test_gates_at_separators_count_sentences() -> None:
-    tokens = list("ab.c.def.g")
-    gates = np.array([[float(token == ".") for token in tokens]] * len(tokens))
-    counted = contextual_positions(gates, max_position=9)[-1]
-    assert counted.tolist() == [3, 3, 3, 2, 2, 1, 1, 1, 1, 0]
-
-
-def test_words_that_count_a_little_add_up() -> None:
-    """The limit of soft gates: a hundredth for each word makes a sentence of 100 words twice as long."""
-    for words, wanted in ((10, 1.1), (100, 2.0)):
-        gates = np.array([[1.0] + [0.01] * words])
-        assert contextual_positions(gates, max_position=9)[0, 0] == pytest.approx(wanted)
-
-
 @given(rows=st.integers(1, 5), seed=SEEDS)
 def test_contextual_bias_interpolates_vectors(rows: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -245,65 +178,7 @@ def test_a_position_between_rows_moves_its_gate() -> None:
         assert gradient.item() == slope
 
 
-# --- Counting sentences
-
-
-def test_labels_name_the_mark_that_lies_so_many_marks_back() -> None:
-    signs = experiment._TOKENS
-    text = "ab!c.da?e.b"
-    ids = torch.tensor([[signs.index(sign) for sign in text]])
-    for back, wanted in ((1, "__!!...??.."), (2, "____!!!..??"), (3, "_______!!.."), (5, "_" * 11)):
-        found = experiment._labels(ids, back)[0].tolist()
-        assert "".join("_" if label < 0 else signs[label] for label in found) == wanted
-
-
-@pytest.mark.parametrize(("n", "longest"), [(48, 8), (9, 1)])
-def test_texts_have_sentences_of_one_to_so_many_words(n: int, longest: int) -> None:
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        ids = experiment._texts(300, n, longest)
-    marks = ids < 3
-    assert not marks[:, 0].any()
-    lengths = {b - a - 1 for row in marks for a, b in itertools.pairwise([-1, *row.nonzero()[:, 0].tolist()])}
-    assert lengths == set(range(1, longest + 1))
-    assert set(ids.unique().tolist()) == set(range(8))
-
-
-def test_contextual_positions_count_sentences_where_a_rotation_cannot() -> None:
-    counting = train_sentence_task(ContextualPositions(32, 8), seed=1)
-    turning = train_sentence_task(rotary=RotaryEmbedding(32))
-    assert counting.accuracy[48, 8] > 0.99
-    assert counting.accuracy[192, 8] > 0.99  # four times as many sentences
-    assert counting.accuracy[96, 16] > 0.9  # twice as long ones
-    assert 0.5 < counting.accuracy[192, 32] < 0.9  # what words count adds up
-    for kind, most in {(48, 8): 0.75, (192, 8): 0.75, (96, 16): 0.55, (192, 32): 0.45}.items():
-        assert turning.accuracy[kind] < most
-    assert turning.positions is None
-    assert counting.positions is not None
-    # What each token counts: the difference to the one behind it, where the largest position is not reached.
-    steps = counting.positions - torch.cat([counting.positions[1:], torch.zeros(1)])
-    for token, step, position in zip(counting.tokens, steps, counting.positions, strict=True):
-        if position < 8:
-            assert abs(float(step) - (token in ".?!")) < 0.1
-
-
-def test_two_layers_count_in_their_own_way() -> None:
-    """A rotation does as well as it was trained, gates also in longer sentences."""
-    options: dict[str, Any] = {"layers": 2, "tests": [(48, 8), (96, 16)]}
-    turning = train_sentence_task(rotary=RotaryEmbedding(32), steps=250, **options)
-    assert turning.accuracy[48, 8] > 0.95 > 0.8 > turning.accuracy[96, 16]
-    gated = train_sentence_task(gate=ForgetGate(32, 1, slopes=np.array([0.25])), steps=300, **options)
-    assert gated.accuracy[96, 16] > 0.9
-
-
-def test_a_forget_gate_finds_the_last_mark() -> None:
-    options: dict[str, Any] = {"steps": 100, "tests": [(96, 32)], "back": 1}
-    gated = train_sentence_task(gate=ForgetGate(32, 1, slopes=np.array([0.25])), **options)
-    assert (
-        gated.accuracy[96, 32]
-        > 0.95
-        > train_sentence_task(rotary=RotaryEmbedding(32), **options).accuracy[96, 32]
-    )
+# --- Counting sentences: what the training shows is on the page
 
 
 def test_counting_repeats_and_leaves_no_trace() -> None:
@@ -323,11 +198,7 @@ def test_counting_repeats_and_leaves_no_trace() -> None:
         ({"contextual": nn.Identity()}, TypeError, "contextual must tell its positions, .* got Identity"),
         ({"gate": "open"}, TypeError, r"gate must be a torch\.nn\.Module or None, got str"),
         ({"back": 0}, ValueError, "back must be at least 1, got 0"),
-        (
-            {"n": 26},
-            ValueError,
-            "n and longest must leave room for 3 sentences of 8 words and a mark, got 26",
-        ),
+        ({"n": 26}, ValueError, "n and longest must leave room for 3 sentences of 8 words .*, got 26"),
         ({"tests": 5}, TypeError, r"tests must be a list of pairs \(n, longest\), got 5"),
         ({"tests": [(20, 8)]}, ValueError, "each of tests must leave room for 3 sentences of 8 words"),
         ({"longest": 0}, ValueError, "n and longest must be at least 1, got 0"),
@@ -343,28 +214,10 @@ def test_bad_arguments_of_train_sentence_task(
         train_sentence_task(**options)
 
 
-# --- Any array library, and errors
+# --- Errors
 
-
-def test_the_array_standard_is_enough() -> None:
-    strict = array_api_strict.asarray
-    log_gates, gates = logs(2, 6), np.random.default_rng(0).uniform(size=(2, 3, 6))
-    query, table = (
-        np.random.default_rng(1).normal(size=(2, 3, 4)),
-        np.random.default_rng(2).normal(size=(4, 4)),
-    )
-    positions = contextual_positions(gates, max_position=3)
-    pairs = [
-        (forget_bias(strict(log_gates), 2), forget_bias(log_gates, 2)),
-        (contextual_positions(strict(gates), max_position=3), positions),
-        (contextual_bias(*map(strict, (query, table, positions))), contextual_bias(query, table, positions)),
-    ]
-    for strictly, plain in pairs:
-        assert type(strictly).__module__.startswith("array_api_strict")
-        np.testing.assert_allclose(np.asarray(strictly), plain, atol=1e-14)
-
-
-ONES, TABLE = np.ones((2, 3)), np.ones((4, 5))
+ONES, TABLE, QUERY = np.ones((2, 3)), np.ones((4, 5)), np.ones((2, 3, 4))
+FITTING = r"table must have shape \(rows, d\), or leading axes .* query \(2, 3, 4\), got"
 
 
 @pytest.mark.parametrize(
@@ -389,14 +242,11 @@ ONES, TABLE = np.ones((2, 3)), np.ones((4, 5))
         (lambda: contextual_bias(np.ones((2, 4)), TABLE, ONES), ValueError, "query and table must have shapes"),
         (lambda: contextual_bias(np.ones((2, 5)), TABLE[:0], ONES), ValueError, "query and table must have shapes"),
         (lambda: contextual_bias(np.ones((2, 5)), TABLE.astype("f"), ONES), TypeError, "table must have the dtype"),
-        (
-            lambda: contextual_bias(np.ones((2, 5)), TABLE, ONES.astype(int)),
-            TypeError, "positions must be floating, got dtype int64",
-        ),
-        (
-            lambda: contextual_bias(np.ones((2, 5)), TABLE, torch.ones(2, 3)),
-            TypeError, "positions must be of the library of query",
-        ),
+        (lambda: contextual_bias(np.ones((2, 5)), TABLE, ONES.astype(int)), TypeError, "positions must be floating"),
+        (lambda: contextual_bias(np.ones((2, 5)), TABLE, torch.ones(2, 3)), TypeError, "positions must be of the libr"),
+        (lambda: contextual_bias(QUERY, np.ones((5, 6, 4)), QUERY[..., :3]), ValueError, FITTING),
+        (lambda: contextual_bias(QUERY, np.ones((3, 2, 6, 4)), QUERY[..., :3]), ValueError, FITTING),
+        (lambda: contextual_bias(QUERY[0], np.ones((1, 6, 4)), QUERY[0, :, :3]), ValueError, r"table must have shape"),
     ],
 )  # fmt: skip
 def test_errors_name_the_argument(call: Any, error: type[Exception], message: str) -> None:
@@ -404,15 +254,6 @@ def test_errors_name_the_argument(call: Any, error: type[Exception], message: st
         call()
 
 
-@pytest.mark.parametrize("shape", [(5, 6, 4), (3, 2, 6, 4)])
-def test_a_table_that_does_not_fit_is_named(shape: tuple[int, ...]) -> None:
-    with pytest.raises(
-        ValueError, match=r"table must have shape \(rows, d\), or leading axes .* query \(2, 3, 4\), got"
-    ):
-        contextual_bias(np.ones((2, 3, 4)), np.ones(shape), np.ones((2, 3, 3)))
-
-
 def test_a_table_for_each_head_or_for_all() -> None:
-    query, positions = np.ones((2, 3, 4)), np.ones((2, 3, 3))
     for shape in ((6, 4), (1, 6, 4), (2, 6, 4)):
-        assert contextual_bias(query, np.ones(shape), positions).shape == (2, 3, 3)
+        assert contextual_bias(QUERY, np.ones(shape), QUERY[..., :3]).shape == (2, 3, 3)
