@@ -8,14 +8,12 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import contrast
 import figurecheck
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from book import figures
 from matplotlib.axes import Axes
 from matplotlib.collections import Collection
 from matplotlib.figure import Figure
@@ -23,10 +21,12 @@ from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
+from press import figures
 
 from posenc import linear_frequencies, plot, sinusoidal_encoding, sinusoidal_frequencies
 from posenc.masks import key_padding_mask
 from posenc.plot._style import WIDTH
+from tests.site import contrast
 
 WAVE = np.sin(np.arange(40) / 3)
 FALLING = np.exp(-np.arange(40) / 9)

@@ -6,22 +6,22 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import contrast
 import figurecheck
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from book import figures
 from figurecheck import FIGURE
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from press import figures
 
 from posenc import plot
 from posenc.plot import _style
 from posenc.plot._labels import legend_above
 from posenc.plot._maps import on_cell
 from posenc.plot._style import COLORS, WORDS
+from tests.site import contrast
 
 
 @pytest.fixture(autouse=True)
