@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 from matplotlib.axes import Axes
 
 from posenc._arrays import Array
@@ -45,12 +45,11 @@ def curves(
     shown = as_labelled("curves", curves, ("n",), same_length=x is not None)
     n = max(map(len, shown.values()))
     named = isinstance(x, Sequence) and all(isinstance(text, str) for text in x)
+    if check_flag("log", log) and (named or x is None):
+        raise ValueError(f"x must be numbers above 0 on a logarithmic axis, got {x!r}")
     names = as_names("x", x, n) if named else None
-    place = (
-        None
-        if names or x is None
-        else as_numbers("x", x, (n,), **({"above": 0} if check_flag("log", log) else {}))
-    )
+    above = 0 if log else -math.inf
+    place = None if named or x is None else as_numbers("x", x, (n,), above=above)
     axis_labels = as_names("labels", labels, 2)
     chance = None if chance is None else as_number("chance", chance)
     trained = None if trained is None else integer("trained", trained, minimum=1)
@@ -68,8 +67,8 @@ def curves(
     if names:
         ax.set_xticks(range(n), labels=names)
         ax.tick_params(axis="x", length=0)
-    if log:
-        log_axis(ax, np.arange(n) if place is None else place)
+    if log and place is not None:
+        log_axis(ax, place)
     top = max(float(values.max()) for values in shown.values())
     if all((values >= 0).all() for values in shown.values()) and top > 0:
         ax.set_ylim(-0.04 * top, None)  # from 0 on, and a curve that is 0 shows
