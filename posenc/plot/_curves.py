@@ -19,8 +19,13 @@ def draw_curves(
     ax: Axes, shown: Mapping[str, np.ndarray], x: Array | None = None, *, marks: float = 0, **look: Any
 ) -> Axes:
     """A curve for each label, told apart by colour, by line and, where it has marks of that size, by mark."""
-    for (label, y), color, line, mark in zip(shown.items(), COLORS, LINES, MARKERS, strict=False):
-        marked = {"marker": mark, "markersize": marks} if marks else {}
+    looks = zip(shown.items(), COLORS, LINES, MARKERS, strict=False)
+    for k, ((label, y), color, line, mark) in enumerate(looks):
+        marked: dict[str, Any] = {"marker": mark, "markersize": marks} if marks else {}
+        if marks and len(y) > 48:
+            # Few marks, each curve's at other points: close ones would hide the style of the line.
+            every = len(y) // 8
+            marked["markevery"] = (k * every // len(shown), every)
         place = np.arange(len(y)) if x is None else x
         ax.plot(place, y, color=color, linestyle=line, label=label, **marked, **look)
     return quiet(ax)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from posenc._arrays import Array
 from posenc._checks import check_flag, integer
@@ -25,6 +26,7 @@ def curves(
     log: bool = False,
     marks: bool = False,
     steps: bool = False,
+    broad: bool = False,
     trained: int | None = None,
     chance: float | None = None,
     ax: Axes | None = None,
@@ -37,8 +39,9 @@ def curves(
         x: where the points lie, n numbers, or n short texts to stand below the axis; 0, 1, ... if None.
         labels: what the horizontal and the vertical axis show.
         log: whether the horizontal axis is logarithmic, for x above 0.
-        marks: whether each point has a mark.
+        marks: whether curves have marks, each point of short ones and a few of long ones.
         steps: whether curves are level around each point, for what has no value in between.
+        broad: whether the first curve is drawn broad, so that it shows under others that lie on it.
         trained: length of training, a vertical line.
         chance: what guessing would give, a level line with its number.
     """
@@ -63,12 +66,17 @@ def curves(
             xytext=(0, 3), textcoords="offset points", ha="right", va="bottom", fontsize=10,
         )  # fmt: skip
     draw_curves(ax, shown, place, marks=size, drawstyle=style)
+    if check_flag("broad", broad):
+        ax.lines[-len(shown)].set_linewidth(4.5)
     ax.set(xlabel=axis_labels[0], ylabel=axis_labels[1])
     if names:
         ax.set_xticks(range(n), labels=names)
         ax.tick_params(axis="x", length=0)
-    if log and place is not None:
+    elif log and place is not None:
         log_axis(ax, place)
+    else:
+        whole = place is None or bool((place % 1 == 0).all())
+        ax.xaxis.set_major_locator(MaxNLocator(6, integer=whole, steps=[1, 2, 2.5, 5, 10]))
     top = max(float(values.max()) for values in shown.values())
     if all((values >= 0).all() for values in shown.values()) and top > 0:
         ax.set_ylim(-0.04 * top, None)  # from 0 on, and a curve that is 0 shows

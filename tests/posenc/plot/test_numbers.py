@@ -49,7 +49,8 @@ def test_curves_are_what_is_given_where_it_is_given() -> None:
     assert {line.get_drawstyle() for line in ax.lines} == {"steps-mid"}
     assert [line.get_marker() for line in ax.lines] == ["o", "s"]
     assert ax.get_ylim()[0] < 0  # a curve that is 0 shows
-    ax = plot.curves({"a": np.ones(99), "b": np.ones(9)}, labels=("x", "y"))
+    ax = plot.curves({"a": np.ones(99), "b": np.ones(9)}, labels=("x", "y"), broad=True)
+    assert ax.lines[0].get_linewidth() > 2 * ax.lines[1].get_linewidth()
     assert points(ax.lines[1])[:, 0].tolist() == list(range(9))
 
 

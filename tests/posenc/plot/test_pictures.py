@@ -79,6 +79,7 @@ PICTURES: dict[str, dict[str, Any]] = {
         "log": True,
         "marks": True,
         "steps": False,
+        "broad": False,
         "trained": 16,
         "chance": 0.6,
     },
