@@ -98,6 +98,14 @@ def as_integers(name: str, values: Sequence[int], minimum: int, *, most: float =
     return numbers
 
 
+def as_lengths(lengths: Sequence[int]) -> np.ndarray:
+    """Rising lengths, as numbers."""
+    numbers = as_integers("lengths", lengths, 1)
+    if (np.diff(numbers) <= 0).any():
+        raise ValueError(f"lengths must ascend, got {numbers}")
+    return np.array(numbers, dtype=float)
+
+
 def as_widths(dims: Sequence[int], *, most: float = math.inf) -> list[int]:
     """Even widths, one to `most` of them."""
     return [check_even_dim(dim, "each of dims") for dim in as_integers("dims", dims, 2, most=most)]
@@ -118,6 +126,13 @@ def as_names(argument: str, names: Sequence[str] | None, n: int) -> list[str]:
     if len(names) != n:
         raise ValueError(f"{argument} must hold {n} names, got {len(names)}")
     return list(names)
+
+
+def check_dial_dim(dim: int) -> int:
+    """dim, even and at most 12."""
+    if check_even_dim(dim) > 12:
+        raise ValueError(f"dim must be at most 12 for dials that can be read, got {dim}")
+    return dim
 
 
 def check_index(name: str, value: int, n: int, what: str = "") -> int:

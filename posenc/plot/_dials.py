@@ -9,8 +9,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from posenc._arrays import Array
-from posenc._checks import check_even_dim
-from posenc.plot._style import GREY, Lang, new_figure, number, word
+from posenc.plot._figures import new_figure
+from posenc.plot._labels import short
+from posenc.plot._style import GREY, Lang, word
 from posenc.sinusoidal import sinusoidal_wavelengths
 
 
@@ -44,11 +45,14 @@ def hand(
     ax.plot(x, y, color=color, linestyle="none", marker=marker, markersize=5)
 
 
-def check_dial_dim(dim: int) -> int:
-    """dim, even and at most 12."""
-    if check_even_dim(dim) > 12:
-        raise ValueError(f"dim must be at most 12 for dials that can be read, got {dim}")
-    return check_even_dim(dim)
+def beside(ax: Axes, text: str) -> None:
+    """The name of a row of dials, on its left."""
+    ax.set_ylabel(text, fontsize=10, rotation=0, ha="right", va="center")
+
+
+def over(ax: Axes, wavelength: float, lang: Lang) -> None:
+    """The wavelength of a column of dials, over it."""
+    ax.set_title(f"{word('wavelength', lang)}\n{short(wavelength)}", fontsize=10)
 
 
 def dial_rows(
@@ -58,7 +62,7 @@ def dial_rows(
     half = dim // 2
     figure, axes = new_figure(margin + side / half * len(rows), rows=len(rows), columns=half)
     for ax, label in zip(axes[::half], rows, strict=True):
-        ax.set_ylabel(label, fontsize=10, rotation=0, ha="right", va="center")
+        beside(ax, label)
     for ax, length in zip(axes, sinusoidal_wavelengths(dim, base), strict=False):
-        ax.set_title(f"{word('wavelength', lang)}\n{number(length)}", fontsize=10)
+        over(ax, length, lang)
     return figure, axes

@@ -1,29 +1,22 @@
-"""What all pictures share: size, colours that hold on light and dark pages, words in two languages."""
+"""What all pictures share in looks and words: colours for light and dark pages, two languages, a Chinese font."""
 
 from __future__ import annotations
 
 import contextlib
-import math
+import functools
 import unicodedata
-from collections.abc import Sequence
-from functools import cache
-from typing import Any, Literal
+from collections.abc import Callable
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import matplotlib.pyplot as plt
-import numpy as np
 from matplotlib import font_manager
 from matplotlib.axes import Axes
-from matplotlib.axis import Axis
-from matplotlib.cm import ScalarMappable
-from matplotlib.colorbar import Colorbar
-from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
-from matplotlib.legend import Legend
 from matplotlib.text import Text
-from matplotlib.ticker import NullFormatter
 
 Lang = Literal["en", "zh"]
+Arguments = ParamSpec("Arguments")
+Drawing = TypeVar("Drawing", Axes, Figure)
 
 # Narrow enough that labels stay readable when a phone scales the picture down.
 WIDTH = 4.8
@@ -41,7 +34,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "accuracy": ("accuracy", "准确率"),
     "add a bias": ("add a bias", "加偏置"),
     "add a code": ("add a code", "加位置编码"),
-    "all / all": ("all losses / all places", "全部损失 / 全部位置"),
     "attention weight": ("attention weight", "注意力权重"),
     "audio": ("audio", "音频"),
     "base number": ("base {}", "基数 {}"),
@@ -49,8 +41,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "bias": ("bias", "偏置"),
     "bias alone": ("bias alone", "只有偏置"),
     "biases": ("ALiBi, T5", "ALiBi 和 T5"),
-    "bidirectional": ("bidirectional", "双向"),
-    "bucket": ("bucket", "桶"),
     "causal": ("causal", "因果"),
     "causal mask": ("causal mask", "因果掩码"),
     "chance": ("chance", "随机猜测"),
@@ -63,7 +53,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "cosine": ("cosine", "余弦"),
     "dimension": ("dimension", "维度"),
     "distance": ("distance t − u", "距离 t − u"),
-    "energy share": ("share of the energy", "位置占能量的份额"),
     "entropy": ("entropy, nats", "熵（奈特）"),
     "equal weights": ("equal weights", "权重相等"),
     "error of the map": ("error of the map", "映射的误差"),
@@ -74,7 +63,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "head number": ("head {}", "头 {}"),
     "hide keys": ("hide keys", "遮住键"),
     "highest score": ("highest score", "最高分"),
-    "how far back": ("how far back", "往回数多远"),
     "in every layer": ("in every layer", "每层都做"),
     "independent": ("q and k independent", "q 与 k 独立"),
     "input": ("input", "输入"),
@@ -102,7 +90,6 @@ WORDS: dict[str, tuple[str, str]] = {
     "never met": ("never met", "从未见过"),
     "no mask": ("no mask", "无掩码"),
     "number of keys": ("number of keys n", "键的个数 n"),
-    "number of pads": ("number of pads", "填充的个数"),
     "number of positions": ("number of positions", "位置数"),
     "offset": ("offset k", "偏移 k"),
     "once": ("once", "只做一次"),
@@ -117,16 +104,12 @@ WORDS: dict[str, tuple[str, str]] = {
     "query": ("query", "查询"),
     "query position": ("query position t", "查询的位置 t"),
     "rank": ("rank", "进程编号"),
-    "read right": ("share read correctly", "读对的比例"),
-    "real / all": ("real losses / all places", "真实损失 / 全部位置"),
-    "real / real": ("real losses / real tokens", "真实损失 / 真实词元数"),
     "relative weight": ("weight / own weight", "权重 / 自身权重"),
     "right by place": ("right, counted by place", "右填充，按所在列计数"),
     "ring step": ("step of the ring", "环的第几步"),
     "ring time": ("time {}", "用时 {}"),
     "rotary": ("rotary", "旋转位置编码"),
     "row": ("row", "行"),
-    "row number": ("row of the table", "表的行"),
     "same index": ("frame of the same index", "序号相同的一帧"),
     "same vector": ("q = k", "q = k"),
     "scaled score": ("score / largest |score|", "分数 / 最大绝对值"),
@@ -136,14 +119,11 @@ WORDS: dict[str, tuple[str, str]] = {
     "score needed": ("score needed", "所需分数"),
     "scores": ("scores q · k / √head_dim", "分数 q · k / √head_dim"),
     "seconds": ("time t, seconds", "时间 t（秒）"),
-    "share of training": ("share of training texts", "占训练文本的比例"),
-    "similarity": ("dot product / largest", "点积 / 最大值"),
     "sine": ("sine", "正弦"),
     "sinusoidal, learned": ("sinusoidal, learned", "正弦、可学习表"),
     "slope": ("slope {}", "斜率 {}"),
     "smallest distance": ("smallest distance of two codes", "编码间最小距离"),
     "softmax, mix": ("softmax, mix the values", "softmax，混合各个值"),
-    "speed ratio": ("new frequency / old", "新频率 / 旧频率"),
     "step": ("step {}", "第 {} 步"),
     "striped": ("striped", "条带"),
     "sum": ("sum", "相加结果"),
@@ -151,12 +131,10 @@ WORDS: dict[str, tuple[str, str]] = {
     "token embedding": ("token embedding", "词嵌入"),
     "token ids": ("token ids", "词元编号"),
     "training length": ("training length", "训练长度"),
-    "training step": ("training step", "训练步数"),
     "turn": ("turn", "转角"),
     "turn q and k": ("turn q and k", "转动 q 和 k"),
     "value": ("value", "取值"),
     "wavelength": ("wavelength", "波长"),
-    "wavelength before": ("wavelength before scaling", "缩放前的波长"),
     "weight": ("weight", "权重"),
     "width": ("width", "宽度"),
     "with content": ("with content", "加上内容"),
@@ -185,6 +163,42 @@ def word(key: str, lang: Lang) -> str:
     return WORDS[key][0 if lang == "en" else 1]
 
 
+def picture(draw: Callable[Arguments, Drawing]) -> Callable[Arguments, Drawing]:
+    """A picture, which refuses another `lang` or `ax` by name and finds a font for its Chinese words."""
+
+    @functools.wraps(draw)
+    def drawn(*args: Arguments.args, **options: Arguments.kwargs) -> Drawing:
+        lang, ax = options.get("lang", "en"), options.get("ax")
+        if lang not in ("en", "zh"):
+            raise ValueError(f'lang must be "en" or "zh", got {lang!r}')
+        if ax is not None and not isinstance(ax, Axes):
+            raise TypeError(f"ax must be matplotlib Axes or None, got {type(ax).__name__}")
+        result = draw(*args, **options)
+        _find_font(result if isinstance(result, Figure) else result.get_figure())
+        return result
+
+    return drawn
+
+
+def _find_font(figure: Any) -> None:
+    """Chinese words get an installed font; matplotlib's settings stay as the caller has them."""
+    if "sans-serif" not in plt.rcParams["font.family"]:
+        return  # the caller has chosen a font
+    texts = figure.findobj(Text)
+    if any(wide(character) for text in texts for character in text.get_text()):
+        found = chinese_font()
+        for text in texts:
+            family = text.get_fontfamily()
+            if found is not None and found not in family:
+                # Latin letters keep their font; matplotlib falls back glyph by glyph.
+                text.set_fontfamily([*family, found])
+
+
+def wide(character: str) -> bool:
+    """Whether a character is as wide as it is high, as Chinese ones are."""
+    return unicodedata.east_asian_width(character) in "WF"
+
+
 def chinese_font() -> str | None:
     """The first of CHINESE_FONTS that is installed, None where none is."""
     return _known_font() or _installed_font()
@@ -195,7 +209,7 @@ def _known_font() -> str | None:
     return next((name for name in CHINESE_FONTS if name in known), None)
 
 
-@cache
+@functools.cache
 def _installed_font() -> str | None:
     """Matplotlib keeps its list of fonts from its first run on: once, look for what was installed since."""
     known = {font.fname for font in font_manager.fontManager.ttflist}
@@ -203,156 +217,3 @@ def _installed_font() -> str | None:
         with contextlib.suppress(Exception):  # a broken font file is none of ours
             font_manager.fontManager.addfont(path)
     return _known_font()
-
-
-def check_lang(lang: str, ax: Axes | None = None) -> None:
-    """ValueError unless lang is "en" or "zh"; for Chinese, give matplotlib a font that has it.
-
-    TypeError unless ax is axes or None.
-
-    The font stays in rcParams["font.family"], so that labels which the caller adds afterwards show as well.
-    Axes that the caller has made before know nothing of it yet: pass them as `ax`.
-    """
-    if lang not in ("en", "zh"):
-        raise ValueError(f'lang must be "en" or "zh", got {lang!r}')
-    if ax is not None and not isinstance(ax, Axes):
-        raise TypeError(f"ax must be matplotlib Axes or None, got {type(ax).__name__}")
-    if lang == "zh":
-        use_chinese_font(ax)
-
-
-def use_chinese_font(ax: Axes | None) -> None:
-    """A font for Chinese labels, whatever the language of the picture: see `check_lang`."""
-    family = list(plt.rcParams["font.family"])
-    found = chinese_font()
-    if found is not None and found not in family and "sans-serif" in family:
-        # Latin letters keep their font; matplotlib falls back glyph by glyph.
-        plt.rcParams["font.family"] = [*family, found]
-    if ax is not None:
-        for text in ax.findobj(Text):
-            text.set_fontfamily(plt.rcParams["font.family"])
-
-
-def has_chinese(labels: Sequence[str]) -> bool:
-    """Whether a label holds a character of full width."""
-    return any(unicodedata.east_asian_width(character) in "WF" for label in labels for character in label)
-
-
-def new_figure(
-    height: float, *, rows: int = 1, columns: int = 1, **options: Any
-) -> tuple[Figure, list[Axes]]:
-    """A figure of the book's width, `height` inches high, and its axes in reading order."""
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(WIDTH, height), squeeze=False, layout="constrained", **options
-    )
-    return figure, list(axes.flat)
-
-
-def given_or_new(ax: Axes | None, height: float) -> Axes:
-    """The axes of the caller, or those of a new figure."""
-    return new_figure(height)[1][0] if ax is None else ax
-
-
-def new_panels(
-    n: int, margin: float, height: float, *, square: bool = False, **options: Any
-) -> tuple[Figure, list[Axes], Axes | list[Axes]]:
-    """A figure with n panels in two columns, or one alone; the panels, and where a bar of colours goes.
-
-    A row is `height` inches high, or, if its panels are square, as high as they are with all of them that
-    wide. The bar goes into the cell that an odd number leaves, or else beside all.
-    """
-    columns = min(2, n)
-    rows = -(-n // columns)
-    side = height / columns if square else height
-    figure, axes = new_figure(margin + side * rows, rows=rows, columns=columns, **options)
-    for ax in axes[n:]:
-        ax.set_axis_off()
-    return figure, axes[:n], axes[-1] if n < len(axes) else axes
-
-
-def even_scale(*tables: np.ndarray) -> float:
-    """The largest absolute value of all tables, for colours from minus that to that; 1 if all are 0."""
-    return max(float(np.abs(table).max(initial=0)) for table in tables) or 1.0
-
-
-def signed_map(ax: Axes, table: np.ndarray, most: float) -> AxesImage:
-    """A table in colours from blue at −most to red at most; white is 0."""
-    return ax.imshow(table, cmap="RdBu_r", vmin=-most, vmax=most, aspect="auto", interpolation="none")
-
-
-def framed(ax: Axes) -> Axes:
-    """With a box around the data: a map has light cells, which end nowhere on a light page."""
-    ax.spines[:].set_visible(True)
-    return ax
-
-
-def shade(ax: Axes, left: float, right: float, label: str | None = None) -> None:
-    """A grey field from left to right. Its edges are drawn, for the field is fainter than a line may be."""
-    ax.axvspan(left, right, facecolor=to_rgba(GREY, 0.2), edgecolor=GREY, linewidth=0.8, label=label)
-
-
-def legend_above(ax: Axes) -> Legend:
-    """A legend over the axes, where it covers nothing, in as many columns as the width of the book allows."""
-    labels = ax.get_legend_handles_labels()[1]
-    # In em, which for 10 pt are 7.2 to the inch: the letters, and the handle with the gaps beside it.
-    ems = [sum(1 if unicodedata.east_asian_width(c) in "WF" else 0.54 for c in label) + 4 for label in labels]
-    columns = len(labels)
-    while columns > 1 and sum(max(column) for column in np.array_split(ems, columns)) > 7.2 * WIDTH:
-        columns -= 1
-    return ax.legend(
-        loc="lower center", bbox_to_anchor=(0.5, 1), ncols=max(columns, 1), frameon=False, fontsize=10,
-        handlelength=2.2, columnspacing=1.2, borderaxespad=0.3,
-    )  # fmt: skip
-
-
-def color_bar(
-    image: ScalarMappable,
-    axes: Axes | Sequence[Axes],
-    label: str,
-    ticks: Sequence[float],
-    shrink: float = 0.9,
-) -> Colorbar:
-    """What the colours of a map mean: a bar with a name and a few numbers, on the right of the axes.
-
-    In axes without an axis, a cell of a grid that no map needs, it lies instead.
-    """
-    figure = (axes if isinstance(axes, Axes) else axes[0]).figure
-    if isinstance(axes, Axes) and not axes.axison:
-        place = axes.inset_axes((0.05, 0.5, 0.9, 0.08))
-        bar = figure.colorbar(image, cax=place, orientation="horizontal", label=label)
-    else:
-        bar = figure.colorbar(image, ax=axes, label=label, shrink=shrink, aspect=25, pad=0.02)
-    if bar.solids is not None:
-        bar.solids.set_rasterized(True)  # one picture, and not a path for each shade
-    bar.set_ticks(list(ticks), labels=[f"{tick:.3g}".replace("-", "−") for tick in ticks])
-    return bar
-
-
-def on_cell(image: AxesImage, value: float) -> str:
-    """White or a black that no page turns light, whichever can be read better in a cell of a map."""
-    rgb = np.asarray(image.to_rgba(np.array([value])))[0, :3]
-    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
-    luminance = linear @ (0.2126, 0.7152, 0.0722)
-    # The contrast with white is 1.05 / (luminance + 0.05), that with black (luminance + 0.05) / 0.05 (WCAG).
-    return "white" if (luminance + 0.05) ** 2 < 1.05 * 0.05 else "#010101"
-
-
-def quiet(ax: Axes) -> Axes:
-    """Without the box around the data: only the two axes that carry numbers."""
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
-
-
-def number(value: float) -> str:
-    """A short text for a wavelength or a count: 6.28, 62.8, 628, 60 611."""
-    if not math.isfinite(value):
-        return str(value)
-    digits = max(0, 2 - math.floor(math.log10(abs(value)))) if value else 0
-    return f"{value:,.{digits}f}".replace(",", " ")
-
-
-def plain_ticks(*axes: Axis) -> None:
-    """Powers of ten as plain numbers: matplotlib would set them as formulas, which a Chinese font lacks."""
-    for axis in axes:
-        axis.set_major_formatter(lambda x, _: f"{x:,.0f}".replace(",", " ") if x >= 1 else f"{x:g}")
-        axis.set_minor_formatter(NullFormatter())

@@ -3,42 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import NullLocator
 
 from posenc._arrays import Array
 from posenc.addition import add_positions
-from posenc.plot._checks import as_labelled, as_names, as_numbers
+from posenc.plot._checks import as_names, as_numbers
 from posenc.plot._dials import hand
-from posenc.plot._style import (
-    BLUE,
-    COLORS,
-    GREEN,
-    GREY,
-    LINES,
-    MARKERS,
-    ORANGE,
-    Lang,
-    check_lang,
-    color_bar,
-    even_scale,
-    framed,
-    given_or_new,
-    legend_above,
-    new_figure,
-    quiet,
-    signed_map,
-    word,
-)
-
-__all__ = ["read_back_curves", "table_sum", "training_panels", "vector_sum"]
+from posenc.plot._figures import given_or_new, new_figure, quiet
+from posenc.plot._labels import name_axes
+from posenc.plot._maps import color_bar, even_scale, framed, signed_map
+from posenc.plot._style import BLUE, GREEN, GREY, ORANGE, Lang, picture, word
 
 
+@picture
 def vector_sum(embedding: Array, codes: Array, *, ax: Axes | None = None, lang: Lang = "en") -> Axes:
     """One embedding plus several codes in the plane: each sum is the far corner of a parallelogram.
 
@@ -48,25 +30,16 @@ def vector_sum(embedding: Array, codes: Array, *, ax: Axes | None = None, lang: 
     Args:
         embedding: shape (2,).
         codes: shape (n, 2), one to three codes.
-        ax: axes to draw into; a new figure if None.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: vectors that do not lie in the plane, no codes, or more than three.
     """
-    check_lang(lang, ax)
     e, rows = as_numbers("embedding", embedding, (2,)), as_numbers("codes", codes, ("n", 2), most=3)
     sums = add_positions(np.broadcast_to(e, rows.shape), rows)
     ax = given_or_new(ax, 4.2)
     groups = (
-        ("token embedding", e[None], BLUE, "-", 3.2),
-        ("position code", rows, ORANGE, "--", 1.8),
-        ("sum", sums, GREEN, "-.", 1.8),
+        ("token embedding", e[None], BLUE, "-", "o", 3.2),
+        ("position code", rows, ORANGE, "--", "s", 1.8),
+        ("sum", sums, GREEN, "-.", "^", 1.8),
     )
-    for (name, vectors, color, line, width), marker in zip(groups, MARKERS, strict=False):
+    for name, vectors, color, line, marker, width in groups:
         for k, tip in enumerate(vectors):
             label = word(name, lang) if k == 0 else None
             hand(ax, tip, color, line, marker, width=width, label=label)
@@ -93,22 +66,14 @@ def vector_sum(embedding: Array, codes: Array, *, ax: Axes | None = None, lang: 
     return ax
 
 
+@picture
 def table_sum(x: Array, pe: Array, *, tokens: Sequence[str] | None = None, lang: Lang = "en") -> Figure:
     """Embeddings, codes and their sum as three tables: one row a token, one column a dimension, one scale.
 
     Args:
-        x: embeddings, shape (seq, dim).
-        pe: codes, shape (seq, dim).
+        x, pe: embeddings and codes, shape (seq, dim).
         tokens: names of the rows; their positions if None.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: x and pe do not have one shape of two axes, or tokens not one name a row.
     """
-    check_lang(lang)
     embeddings = as_numbers("x", x, ("seq", "dim"))
     codes = as_numbers("pe", pe, embeddings.shape)
     names = as_names("tokens", tokens, len(embeddings))
@@ -128,6 +93,7 @@ def table_sum(x: Array, pe: Array, *, tokens: Sequence[str] | None = None, lang:
     return figure
 
 
+@picture
 def training_panels(
     embedding: Array, codes: Array, *, tokens: Sequence[str] | None = None, lang: Lang = "en"
 ) -> Figure:
@@ -140,15 +106,7 @@ def training_panels(
             `posenc.experiments.TrainingSteps`; one to four steps.
         codes: the same of the codes, shape (steps + 1, n_positions, dim).
         tokens: names of the embeddings; their ids if None.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: shapes that do not fit, no step or more than four, or not one name a token.
     """
-    check_lang(lang)
     above = as_numbers("embedding", embedding, ("steps + 1", "n_tokens", "dim"), most=5)
     steps = len(above) - 1
     if steps < 1:
@@ -158,59 +116,22 @@ def training_panels(
     changes = [table[1:] - table[0] for table in (above, below)]
     most = even_scale(*changes)
     heights = [len(rows) + 2 for rows in names]
-    figure, axes = new_figure(
-        0.4 + 0.19 * sum(heights), rows=2, columns=steps, sharey="row", height_ratios=heights
-    )
+    height = 0.4 + 0.19 * sum(heights)
+    figure, axes = new_figure(height, rows=2, columns=steps, sharey="row", height_ratios=heights)
     for k, ax in enumerate(axes):
         row, step = divmod(k, steps)
         change = changes[row][step]
-        image = signed_map(ax, change, most)
-        largest = f"{word('largest', lang)} {np.abs(change).max(initial=0):.2f}"
-        ax.set_title(
-            f"{word('step', lang).format(step + 1)}\n{largest}" if row == 0 else largest, fontsize=10, pad=3
-        )
-        framed(ax).set_xticks(())
+        image = signed_map(framed(ax), change, most)
+        which = f"{word('step', lang).format(step + 1)}\n" if row == 0 else ""
+        largest = np.abs(change).max(initial=0)
+        ax.set_title(f"{which}{word('largest', lang)} {largest:.2f}", fontsize=10, pad=3)
+        ax.set_xticks(())
         ax.set_yticks(range(len(names[row])), labels=names[row], fontsize=10)
         ax.tick_params(left=step == 0)
         if row == 1:
-            ax.set_xlabel(word("dimension", lang))
-    axes[0].set_ylabel(word("token embedding", lang))
-    axes[steps].set_ylabel(word("position code", lang))
+            name_axes(ax, lang, "dimension")
+    name_axes(axes[0], lang, None, "token embedding")
+    name_axes(axes[steps], lang, None, "position code")
     figure.align_ylabels()
     color_bar(image, axes, word("change", lang), (-most, 0, most), shrink=0.8)
     return figure
-
-
-def read_back_curves(
-    widths: Sequence[int], shares: Mapping[str, Sequence[float]], *, ax: Axes | None = None, lang: Lang = "en"
-) -> Axes:
-    """How often a reader gets it right, by the width of what it reads: a curve a reader.
-
-    Args:
-        widths: at least two, rising; drawn on a logarithmic axis.
-        shares: the name of each reader and its shares of right answers, one for each width, in 0..1; at most
-            six.
-        ax: axes to draw into; a new figure if None.
-        lang: language of the labels, "en" or "zh". The names are shown as they are given.
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: fewer than two widths or not rising, no reader or more than six, or a reader without one
-            share in 0..1 for each width.
-    """
-    check_lang(lang, ax)
-    x = as_numbers("widths", widths, ("n",), above=0)
-    if len(x) < 2 or not (np.diff(x) > 0).all():
-        raise ValueError(f"widths must be at least two rising numbers, got {x.tolist()}")
-    curves = as_labelled("shares", shares, x.shape, low=0, high=1)
-    ax = given_or_new(ax, 3.2)
-    for (name, y), color, line, marker in zip(curves.items(), COLORS, LINES, MARKERS, strict=False):
-        ax.plot(x, y, color=color, linestyle=line, marker=marker, markersize=5, label=name, clip_on=False)
-    ax.set_xscale("log", base=2)
-    ax.set_xticks(x, labels=[f"{width:g}" for width in x])
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.set(ylim=(0, 1), xlabel=word("width", lang), ylabel=word("read right", lang))
-    legend_above(quiet(ax))
-    return ax

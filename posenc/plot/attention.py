@@ -9,22 +9,13 @@ from matplotlib.axes import Axes
 
 from posenc._arrays import Array
 from posenc.plot._checks import as_mask, as_names, as_numbers
-from posenc.plot._style import (
-    GREY,
-    Lang,
-    check_lang,
-    color_bar,
-    framed,
-    given_or_new,
-    has_chinese,
-    on_cell,
-    use_chinese_font,
-    word,
-)
-
-__all__ = ["attention_map"]
+from posenc.plot._figures import given_or_new
+from posenc.plot._labels import name_axes
+from posenc.plot._maps import blue_map, color_bar, cross_out, write_cells
+from posenc.plot._style import Lang, picture, word
 
 
+@picture
 def attention_map(
     weights: Array,
     *,
@@ -42,39 +33,23 @@ def attention_map(
         weights: shape (n_q, n_k), as `posenc.dot_product_attention` returns them.
         queries, keys: labels of the rows and columns, such as tokens; positions if None.
         mask: bool (n_q, n_k); True cells are crossed out.
-        ax: axes to draw into; a new figure if None.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The axes.
-
-    Raises:
-        TypeError: weights are not real numbers, mask is not bool.
-        ValueError: weights are not a finite matrix with a row and a column, or labels or mask do not fit it.
     """
-    check_lang(lang, ax)
     shown = as_numbers("weights", weights, ("n_q", "n_k"))
     rows, columns = as_names("queries", queries, len(shown)), as_names("keys", keys, shown.shape[1])
-    if has_chinese([*rows, *columns]):
-        use_chinese_font(ax)
     hidden = np.zeros(shown.shape, dtype=bool) if mask is None else as_mask("mask", mask, shown.shape)
     ax = given_or_new(ax, 3.6)
     most = max(1e-12, float(shown.max()))
-    image = framed(ax).imshow(shown, cmap="Blues", vmin=0, vmax=most, interpolation="none")
-    ax.set_xlabel(word("key position" if keys is None else "key", lang))
-    ax.set_ylabel(word("query position" if queries is None else "query", lang))
+    image = blue_map(ax, shown, most)
+    x, y = "key position" if keys is None else "key", "query position" if queries is None else "query"
+    name_axes(ax, lang, x, y)
     if keys is not None:
         ax.set_xticks(range(len(columns)), labels=columns)
     if queries is not None:
         ax.set_yticks(range(len(rows)), labels=rows)
     if max(shown.shape) <= 8:
-        for (t, u), weight in np.ndenumerate(shown):
-            if not hidden[t, u]:
-                color = on_cell(image, weight)
-                ax.text(u, t, f"{weight:.2f}", ha="center", va="center", color=color, fontsize=10)
+        write_cells(ax, image, np.argwhere(~hidden), [f"{weight:.2f}" for weight in shown[~hidden]])
     else:
         color_bar(image, ax, word("attention weight", lang), (0, most), shrink=0.8)
     if mask is not None:
-        t, u = np.nonzero(hidden)
-        ax.plot(u, t, linestyle="none", marker="x", color=GREY, markersize=6)
+        cross_out(ax, hidden)
     return ax

@@ -13,7 +13,10 @@ from matplotlib.lines import Line2D
 from posenc._arrays import Array, is_array
 from posenc.graphs import adjacency
 from posenc.plot._checks import as_labelled, as_numbers
-from posenc.plot._style import BLUE, GREY, ORANGE, Lang, check_lang, even_scale, new_panels, word
+from posenc.plot._figures import new_panels
+from posenc.plot._labels import legend_of_all, signed, title
+from posenc.plot._maps import even_scale
+from posenc.plot._style import BLUE, GREY, ORANGE, Lang, picture, word
 
 # What a node looks like, told apart without colours.
 MARKS: dict[str, Any] = {
@@ -22,9 +25,8 @@ MARKS: dict[str, Any] = {
     "zero": {"marker": "D", "color": GREY, "linestyle": "none"},
 }
 
-__all__ = ["graph_codes"]
 
-
+@picture
 def graph_codes(graph: Any, places: Array, codes: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
     """A graph, once for each column of a code: how large the mark of a node is tells its value.
 
@@ -35,15 +37,7 @@ def graph_codes(graph: Any, places: Array, codes: Mapping[str, Array], *, lang: 
         places: where to draw each node, (n, 2): any layout, such as those of networkx.
         codes: label to the values of the nodes, (n,), in the order of the rows of graph; one to six. Not inf:
             draw 1 / (1 + distance) of nodes that no path reaches.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The figure.
-
-    Raises:
-        TypeError, ValueError: no graph, or codes and places that do not fit it.
     """
-    check_lang(lang)
     given = as_numbers("graph", graph, ("n", "n")) if isinstance(graph, list) or is_array(graph) else graph
     edges = adjacency(given).tocoo()
     n = edges.shape[0]
@@ -65,12 +59,11 @@ def graph_codes(graph: Any, places: Array, codes: Mapping[str, Array], *, lang: 
             used.add(kind)
             ax.plot(*place, **MARKS[kind], markersize=4 + 8 * np.sqrt(share))
             if n <= 24:
-                text = f"{value:.2g}".replace("-", "−")
-                ax.annotate(text, place, (0, 8), textcoords="offset points", ha="center")
+                ax.annotate(signed(f"{value:.2g}"), place, (0, 8), textcoords="offset points", ha="center")
         ax.set(xlim=middle[0] + half[0] * np.array([-1, 1]), ylim=middle[1] + half[1] * np.array([-1, 1]))
         ax.set_aspect("equal")
         ax.set_axis_off()
-        ax.set_title(label, fontsize=10, loc="left")
-    handles = [Line2D([], [], **mark, label=word(kind, lang)) for kind, mark in MARKS.items() if kind in used]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+        title(ax, label)
+    marks = {word(kind, lang): Line2D([], [], **mark) for kind, mark in MARKS.items() if kind in used}
+    legend_of_all(figure, marks, 3, "outside lower center")
     return figure

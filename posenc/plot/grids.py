@@ -10,26 +10,13 @@ from matplotlib.ticker import MaxNLocator
 
 from posenc._arrays import Array
 from posenc.plot._checks import as_labelled, as_names, check_count, check_index
-from posenc.plot._style import (
-    COLORS,
-    MARKERS,
-    ORANGE,
-    Lang,
-    check_lang,
-    color_bar,
-    even_scale,
-    framed,
-    new_figure,
-    new_panels,
-    plain_ticks,
-    quiet,
-    signed_map,
-    word,
-)
-
-__all__ = ["axis_pairs", "grid_maps"]
+from posenc.plot._figures import new_figure, new_panels, quiet
+from posenc.plot._labels import legend_of_all, name_axes, plain_ticks, title
+from posenc.plot._maps import color_bar, even_scale, framed, signed_map
+from posenc.plot._style import COLORS, MARKERS, ORANGE, Lang, picture, word
 
 
+@picture
 def grid_maps(maps: Mapping[str, Array], place: tuple[int, int], *, lang: Lang = "en") -> Figure:
     """A number for each place of a grid, such as its score with one place: a map each, on one scale of colours.
 
@@ -38,16 +25,7 @@ def grid_maps(maps: Mapping[str, Array], place: tuple[int, int], *, lang: Lang =
     Args:
         maps: label to numbers, shape (rows, columns); one to four, of the same number of rows.
         place: row and column of the place that the numbers are about.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The figure.
-
-    Raises:
-        TypeError, ValueError: maps are not tables of finite numbers, or there are none or more than four; the place
-            is not in all of them.
     """
-    check_lang(lang)
     shown = as_labelled("maps", maps, ("rows", "columns"), most=4, same_length=True)
     if not isinstance(place, Sequence | np.ndarray) or len(place) != 2:
         raise TypeError(f"place must be a row and a column, got {place!r}")
@@ -56,18 +34,18 @@ def grid_maps(maps: Mapping[str, Array], place: tuple[int, int], *, lang: Lang =
     most = even_scale(*shown.values())
     figure, axes, beside = new_panels(len(shown), 0.6, 4.4, square=True)
     for ax, (label, table) in zip(axes, shown.items(), strict=True):
-        image = signed_map(framed(ax), table, most)
-        ax.set_aspect("equal")
+        image = signed_map(framed(ax), table, most, aspect="equal")
         for x, y, marker in ((column, -0.5, "v"), (table.shape[1] - 0.5, row, "<")):
             ax.plot(x, y, color=ORANGE, linestyle="none", marker=marker, markersize=6, clip_on=False)
-        ax.set_title(label, fontsize=10, loc="left", pad=8)
+        title(ax, label, pad=8)
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(MaxNLocator(4, integer=True))
-        ax.set(xlabel=word("column", lang), ylabel=word("row", lang))
+        name_axes(ax, lang, "column", "row")
     color_bar(image, beside, word("score", lang), (-most, 0, most), shrink=0.7)
     return figure
 
 
+@picture
 def axis_pairs(
     frequencies: Mapping[str, Array], names: Sequence[str] | None = None, *, lang: Lang = "en"
 ) -> Figure:
@@ -77,16 +55,7 @@ def axis_pairs(
         frequencies: label to frequencies (axes, dim/2) as in `posenc.rotary.apply_rotary_axes`; one to three, each
             a panel, with at most six axes. Where a frequency is 0 there is no mark.
         names: of the axes; their numbers if None.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The figure.
-
-    Raises:
-        TypeError, ValueError: frequencies are not tables of finite numbers with as many axes each, or too many; as many
-            names as axes are needed.
     """
-    check_lang(lang)
     shown = as_labelled("frequencies", frequencies, ("axes", "dim/2"), most=3, same_length=True)
     count = len(next(iter(shown.values())))
     check_count("axes", count, len(COLORS))
@@ -97,11 +66,9 @@ def axis_pairs(
             (pairs,) = np.nonzero(row)
             waves = 2 * np.pi / np.abs(row[pairs])
             ax.plot(pairs, waves, color=color, linestyle="none", marker=marker, markersize=4, label=name)
-        ax.set(yscale="log", ylabel=word("wavelength", lang))
-        ax.set_title(label, fontsize=10, loc="left")
+        name_axes(quiet(ax), lang, None, "wavelength").set_yscale("log")
+        title(ax, label)
         plain_ticks(ax.yaxis)
-        quiet(ax)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=count, frameon=False)
-    panels[-1].set_xlabel(word("pair", lang))
+    legend_of_all(figure, panels[0], count, "outside upper left")
+    name_axes(panels[-1], lang, "pair")
     return figure

@@ -13,25 +13,13 @@ from posenc._arrays import Array
 from posenc._checks import integer
 from posenc.locality import gaussian_weights, rbf_encoding, rbf_kernel, total_variation
 from posenc.plot._checks import as_labelled, as_number, as_numbers, check_index
-from posenc.plot._style import (
-    BLUE,
-    COLORS,
-    GREY,
-    LINES,
-    ORANGE,
-    Lang,
-    check_lang,
-    legend_above,
-    new_figure,
-    new_panels,
-    quiet,
-    shade,
-    word,
-)
-
-__all__ = ["attention_blurs", "locality_curves", "rbf_bumps"]
+from posenc.plot._curves import draw_curves, shade
+from posenc.plot._figures import new_figure, new_panels, quiet
+from posenc.plot._labels import legend_above, legend_of_all, name_all, name_axes, title
+from posenc.plot._style import BLUE, GREY, ORANGE, Lang, picture, word
 
 
+@picture
 def rbf_bumps(
     n: int, centers: Array, sigma: float, *, position: float | None = None, lang: Lang = "en"
 ) -> Axes:
@@ -41,15 +29,7 @@ def rbf_bumps(
         n: number of positions, at least 2.
         centers, sigma: as in `posenc.rbf_encoding`.
         position: whose code to mark; the middle one if None.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The axes.
-
-    Raises:
-        TypeError, ValueError: as in `posenc.rbf_encoding`; n is below 2.
     """
-    check_lang(lang)
     n = integer("n", n, minimum=2)
     t0 = (n - 1) // 2 if position is None else as_number("position", position)
     ticks = as_numbers("centers", centers, ("m",))
@@ -62,10 +42,10 @@ def rbf_bumps(
         ax.plot(x, bumps[:, m], color=color, linestyle=line, linewidth=1.3)
     ax.axvline(t0, color=GREY, linewidth=0.8)
     ax.plot(np.full(len(code), t0), code, color="black", linestyle="none", marker="o", markersize=4)
-    ax.set(xlabel=word("position", lang), ylabel=word("value", lang))
-    return quiet(ax)
+    return name_axes(quiet(ax), lang, "position", "value")
 
 
+@picture
 def attention_blurs(
     n: int, sigma: float, peaks: Sequence[float], *, position: int | None = None, lang: Lang = "en"
 ) -> Figure:
@@ -78,16 +58,8 @@ def attention_blurs(
         n: number of positions, at least 2.
         sigma: width of the bumps.
         peaks: one to four heights of the scaled kernel, above 0.
-        position: the row; the middle one if None.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: too few or too many peaks, one is not above 0, or the position is not one of 0..n−1.
+        position: the row, in 0..n−1; the middle one if None.
     """
-    check_lang(lang)
     n = integer("n", n, minimum=2)
     t = check_index("position", (n - 1) // 2 if position is None else position, n)
     heights = as_numbers("peaks", peaks, ("n",), most=4, above=0)
@@ -101,17 +73,15 @@ def attention_blurs(
         name = word("attention weight", lang)
         ax.plot(weights, color=BLUE, linestyle="none", marker=".", markersize=4, label=name)
         distance = float(total_variation(weights, gaussian))
-        ax.set_title(f"{word('peak', lang)} {peak:g} · TV {distance:.2g}", fontsize=10, loc="left")
+        title(ax, f"{word('peak', lang)} {peak:g} · TV {distance:.2g}")
         quiet(ax).set_ylim(bottom=0)
         reach = min(max(t, n - 1 - t), 8 * sigma)
         ax.set_xlim(max(t - reach, -0.5), min(t + reach, n - 0.5))
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False, fontsize=10)
-    figure.supxlabel(word("key position", lang), fontsize=10)
-    figure.supylabel(word("weight", lang), fontsize=10)
-    return figure
+    legend_of_all(figure, axes[0], 2)
+    return name_all(figure, lang, "key position", "weight")
 
 
+@picture
 def locality_curves(scores: Mapping[str, Array], *, weights: bool = True, lang: Lang = "en") -> Figure:
     """How scores fall with the distance of the key, and what softmax makes of it: a curve for each scheme.
 
@@ -122,27 +92,16 @@ def locality_curves(scores: Mapping[str, Array], *, weights: bool = True, lang: 
         scores: label to scores (n,) at the distances 0, 1, ..., n − 1, one to six of them, scaled as softmax
             gets them.
         weights: whether to draw the lower panel.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: there are none or more than six, or one is not of shape (n,).
     """
-    check_lang(lang)
     shown = as_labelled("scores", scores, ("n",))
+    falls = {label: values - values[0] for label, values in shown.items()}
     figure, axes = new_figure(4.6 if weights else 2.9, rows=1 + bool(weights), sharex=True)
-    for (label, values), color, line in zip(shown.items(), COLORS, LINES, strict=False):
-        fall = values - values[0]
-        for ax, y in zip(axes, (fall, np.exp(fall)), strict=False):
-            ax.plot(y, color=color, linestyle=line, linewidth=1.6, label=label)
-    axes[0].set_ylabel(word("score fall", lang))
+    name_axes(draw_curves(axes[0], falls, linewidth=1.6), lang, None, "score fall")
     if weights:
-        axes[1].set_ylabel(word("relative weight", lang))
-        axes[1].set_ylim(bottom=0)
-    for ax in axes:
-        quiet(ax)
-    axes[-1].set_xlabel(word("key distance", lang))
+        shares = {label: np.exp(fall) for label, fall in falls.items()}
+        name_axes(draw_curves(axes[1], shares, linewidth=1.6), lang, None, "relative weight").set_ylim(
+            bottom=0
+        )
+    name_axes(axes[-1], lang, "key distance")
     legend_above(axes[0])
     return figure

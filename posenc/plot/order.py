@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -11,27 +11,16 @@ from matplotlib.patches import Rectangle
 
 from posenc._arrays import Array
 from posenc.order import same_bag
-from posenc.plot._checks import as_labelled, as_number, as_numbers
-from posenc.plot._style import (
-    COLORS,
-    GREY,
-    LINES,
-    ORANGE,
-    Lang,
-    check_lang,
-    color_bar,
-    even_scale,
-    given_or_new,
-    quiet,
-    word,
-)
-
-__all__ = ["loss_curves", "order_blindness"]
+from posenc.plot._checks import as_number, as_numbers
+from posenc.plot._figures import given_or_new
+from posenc.plot._maps import color_bar, even_scale, signed_map
+from posenc.plot._style import GREY, ORANGE, Lang, picture, word
 
 # Height of a strip, and of the gap between the two rows that the lines cross, in units of one column.
 STRIP, GAP = 0.16, 0.62
 
 
+@picture
 def order_blindness(
     first: Sequence[str],
     first_outputs: Array,
@@ -52,18 +41,7 @@ def order_blindness(
         first, second: the tokens in the two orders.
         first_outputs, second_outputs: the output vectors, shape (n, d), one row a token.
         atol: vectors are equal if no entry differs by more than this.
-        ax: axes to draw into; a new figure if None.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: the two do not hold the same tokens, or the outputs are not one row a token.
-
-    >>> ax = order_blindness("ab", np.eye(2), "ba", np.eye(2)[::-1])
     """
-    check_lang(lang, ax)
     if len(first) == 0 or not same_bag(first, second):
         raise ValueError(f"first and second must hold the same tokens, got {list(first)} and {list(second)}")
     n = len(first)
@@ -79,8 +57,7 @@ def order_blindness(
     for y, vectors, tokens, side in ((high, above, first, 1), (low, below, second, -1)):
         for x, vector, label in zip(columns, vectors, [*tokens, word("mean", lang)], strict=True):
             box = (x - 0.4, x + 0.4, y - STRIP / 2, y + STRIP / 2)
-            image = ax.imshow(vector[None], extent=box, cmap="RdBu_r", vmin=-most, vmax=most)
-            image.set_interpolation("none")
+            image = signed_map(ax, vector[None], most, extent=box)
             ax.add_patch(_frame(box))
             place = "bottom" if side > 0 else "top"
             ax.text(x, y + side * (STRIP / 2 + 0.03), label, ha="center", va=place, fontsize=11)
@@ -97,47 +74,6 @@ def order_blindness(
     ax.set(aspect="auto", xticks=[], yticks=[])
     color_bar(image, ax, word("value", lang), (-most, 0, most), shrink=0.7)
     ax.set_frame_on(False)
-    return ax
-
-
-def loss_curves(
-    curves: Mapping[str, Sequence[float]],
-    *,
-    chance: float | None = None,
-    ax: Axes | None = None,
-    lang: Lang = "en",
-) -> Axes:
-    """Losses over the steps of training, one curve a model.
-
-    Args:
-        curves: the name of each model and its losses; at most six.
-        chance: a loss to mark by a thin line with its value, such as ln 2 for a coin toss.
-        ax: axes to draw into; a new figure if None.
-        lang: language of the labels, "en" or "zh". The names are shown as they are given.
-
-    Returns:
-        The axes.
-
-    Raises:
-        TypeError: losses are not numbers.
-        ValueError: no curve, more than six, or one that is empty or not finite.
-
-    >>> ax = loss_curves({"no code": [0.9, 0.7], "with code": [0.9, 0.1]}, chance=0.693)
-    """
-    check_lang(lang, ax)
-    shown = as_labelled("curves", curves, ("steps",))
-    chance = None if chance is None else as_number("chance", chance)
-    ax = given_or_new(ax, 2.8)
-    if chance is not None:
-        ax.axhline(chance, color=GREY, linewidth=0.8)
-        ax.annotate(
-            f"{word('chance', lang)} {chance:.3f}", (1, chance), xycoords=ax.get_yaxis_transform(),
-            xytext=(0, 3), textcoords="offset points", ha="right", va="bottom", fontsize=10,
-        )  # fmt: skip
-    for (name, values), color, line in zip(shown.items(), COLORS, LINES, strict=False):
-        ax.plot(values, color=color, linestyle=line, linewidth=1.8, label=name)
-    ax.set(xlabel=word("training step", lang), ylabel=word("loss", lang), ylim=(0, None))
-    quiet(ax).legend(frameon=False, fontsize=10)
     return ax
 
 

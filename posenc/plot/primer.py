@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
-from posenc.plot._style import BLUE, GREY, WIDTH, Lang, check_lang, new_figure, word
-
-__all__ = ["position_entries"]
+from posenc.plot._figures import new_figure
+from posenc.plot._style import BLUE, GREY, WIDTH, Lang, picture, word
 
 # From token ids to the output of attention: each step, the shape that leaves it, whether a position enters.
 STEPS = (
@@ -34,6 +33,7 @@ ONCE = 3  # steps before the first layer
 HALF, PITCH, LEFT, RIGHT = 11, 47, 22, 172
 
 
+@picture
 def position_entries(*, ax: Axes | None = None, lang: Lang = "en") -> Axes:
     """The steps from token ids to the output of attention, and the four at which a position can enter.
 
@@ -41,15 +41,7 @@ def position_entries(*, ax: Axes | None = None, lang: Lang = "en") -> Axes:
     a dashed frame and an arrow from the right, with the shape of what enters.
 
     Args:
-        ax: axes to draw into; a new figure if None.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The axes.
-
-    >>> ax = position_entries()
     """
-    check_lang(lang, ax)
     height = PITCH * len(STEPS) + 4
     if ax is None:
         _, (ax,) = new_figure(height / 72)

@@ -16,31 +16,17 @@ from posenc._arrays import Array
 from posenc._checks import check_base, check_even_dim, integer
 from posenc.attention import dot_product_attention
 from posenc.plot._checks import as_labelled, as_number, as_numbers, as_pairs, as_widths
+from posenc.plot._curves import draw_curves, shade, zero_line
 from posenc.plot._dials import clock, hand
-from posenc.plot._style import (
-    BLUE,
-    COLORS,
-    GREY,
-    LINES,
-    ORANGE,
-    Lang,
-    check_lang,
-    color_bar,
-    even_scale,
-    framed,
-    given_or_new,
-    new_figure,
-    new_panels,
-    quiet,
-    shade,
-    word,
-)
+from posenc.plot._figures import given_or_new, new_figure, new_panels, quiet
+from posenc.plot._labels import name_all, name_axes, name_outer, signed, title
+from posenc.plot._maps import blue_map, color_bar, even_scale, framed, signed_map
+from posenc.plot._style import BLUE, GREY, ORANGE, Lang, picture, word
 from posenc.shift import offset_head, relative_kernel, shift_matrix
 from posenc.sinusoidal import sinusoidal_encoding, sinusoidal_frequencies
 
-__all__ = ["kernel_curves", "offset_stripes", "shift_arrows", "shift_errors", "toeplitz_maps"]
 
-
+@picture
 def shift_arrows(
     positions: Sequence[float],
     offset: float,
@@ -62,15 +48,7 @@ def shift_arrows(
         dim: width of the encoding, even.
         pairs: which pair indices i to draw, one to four, each in 0..dim/2−1.
         base: as in `posenc.sinusoidal_frequencies`.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: too few or too many positions or pairs, or a pair that the encoding does not have.
     """
-    check_lang(lang)
     t, k = as_numbers("positions", positions, ("n",), most=5), as_number("offset", offset)
     pairs = as_pairs(pairs, check_even_dim(dim), most=4)
     start = sinusoidal_encoding(t, dim, base=base)
@@ -85,15 +63,11 @@ def shift_arrows(
             hand(ax, code[column, 2 * i : 2 * i + 2], color, line, marker)
         _turn(ax, omega[i] * t[column], omega[i] * k)
         if row == 0:
-            ax.set_title(f"t = {_signed(t[column])} → {_signed(t[column] + k)}", fontsize=10)
+            ax.set_title(signed(f"t = {t[column]:.4g} → {t[column] + k:.4g}"), fontsize=10)
         if column == 0:
-            turn = f"{word('turn', lang)} {_signed(omega[i] * k)} rad"
+            turn = signed(f"{word('turn', lang)} {omega[i] * k:.4g} rad")
             ax.set_ylabel(f"{word('pair', lang)} {i}\n{turn}", fontsize=10, linespacing=1.4)
     return figure
-
-
-def _signed(value: float) -> str:
-    return f"{value:.4g}".replace("-", "−")
 
 
 def _turn(ax: Axes, phase: float, angle: float) -> None:
@@ -112,6 +86,7 @@ def _turn(ax: Axes, phase: float, angle: float) -> None:
         ax.annotate("", tip, xytext=back, arrowprops=style)
 
 
+@picture
 def kernel_curves(dims: Sequence[int], *, n: int = 101, base: float = 10000.0, lang: Lang = "en") -> Figure:
     """The dot product of two codes by their offset, as a share of its largest value: a panel for each width.
 
@@ -121,72 +96,48 @@ def kernel_curves(dims: Sequence[int], *, n: int = 101, base: float = 10000.0, l
         dims: widths to compare, even.
         n: offsets 0..n−1, at least 2.
         base: as in `posenc.sinusoidal_frequencies`.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: there are no widths, one is odd, or n is below 2.
     """
-    check_lang(lang)
     checked, base = as_widths(dims), check_base(base)
     n = integer("n", n, minimum=2)
     figure, axes = new_figure(0.5 + 1.15 * len(checked), rows=len(checked), sharex=True, sharey=True)
     for ax, dim in zip(axes, checked, strict=True):
         share = relative_kernel(n, dim, base=base) / (dim / 2)
-        ax.axhline(0, color=GREY, linewidth=0.8)
+        zero_line(ax)
         ax.plot(share, color=BLUE, marker=".", markersize=3, linewidth=1)
-        title = f"{word('width', lang)} {dim}"
+        name = f"{word('width', lang)} {dim}"
         rises = np.flatnonzero(np.diff(share) > 0)
         if rises.size:
             k = int(rises[0])
             ax.plot(k, share[k], color=ORANGE, linestyle="none", marker="o", markersize=6)
-            title += f" · {word('first rise', lang).format(k)}"
-        quiet(ax).set_title(title, fontsize=10, loc="left")
-    axes[-1].set_xlabel(word("offset", lang))
-    figure.supylabel(word("kernel share", lang), fontsize=10)
-    return figure
+            name += f" · {word('first rise', lang).format(k)}"
+        title(quiet(ax), name)
+    name_axes(axes[-1], lang, "offset")
+    return name_all(figure, lang, None, "kernel share")
 
 
+@picture
 def toeplitz_maps(scores: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
     """Score matrices side by side: stripes along the diagonals where only the offset counts.
 
     Args:
         scores: label to scores (n, m), one to four; each has a colour scale of its own, from −m to m, m being
             its largest absolute score.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: scores are not matrices, or there are none or more than four.
     """
-    check_lang(lang)
     shown = as_labelled("scores", scores, ("n", "m"), most=4)
     figure, axes, beside = new_panels(len(shown), 0.4, 4.4 if len(shown) == 3 else 4.0, square=True)
     # As many shades as an eye tells apart: a map of noise is the heaviest thing on a page.
     colors = colormaps["RdBu_r"].resampled(33)
     for ax, (label, matrix) in zip(axes, shown.items(), strict=True):
-        most = even_scale(matrix)
-        framed(ax).imshow(matrix, cmap=colors, vmin=-most, vmax=most, interpolation="none")
-        ax.set_title(label, fontsize=10, loc="left")
+        signed_map(framed(ax), matrix, even_scale(matrix), cmap=colors, aspect="equal")
+        title(ax, label)
     # One bar for all: each colour is a share of the largest number of its own map.
-    _name_outer(axes, lang)
+    name_outer(axes, lang)
     shares = ScalarMappable(Normalize(-1, 1), colors)
     color_bar(shares, beside, word("scaled value", lang), (-1, 0, 1), shrink=0.8)
     return figure
 
 
-def _name_outer(axes: list[Axes], lang: Lang) -> None:
-    """Names for the axes of maps in two columns: at the bottom and on the left."""
-    for ax in axes[-2:]:
-        ax.set_xlabel(word("key position", lang))
-    for ax in axes[::2]:
-        ax.set_ylabel(word("query position", lang))
-
-
+@picture
 def offset_stripes(
     offset: int,
     dim: int,
@@ -207,15 +158,7 @@ def offset_stripes(
         gains: one to four factors on the scores, above 0.
         n: sequence length, above twice the offset, so that the query in the middle has the key it looks for.
         base: as in `posenc.sinusoidal_frequencies`.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: there are no gains or more than four, one is not above 0, or n is too small.
     """
-    check_lang(lang)
     factors = as_numbers("gains", gains, ("n",), most=4, above=0)
     n = integer("n", n, minimum=1)
     k = integer("offset", offset, minimum=-n)
@@ -227,14 +170,15 @@ def offset_stripes(
     for ax, gain in zip(axes, factors, strict=True):
         w_query, w_key = offset_head(k, dim, gain, base=base)
         _, weights = dot_product_attention(codes @ w_query, codes @ w_key, codes)
-        image = framed(ax).imshow(weights, cmap="Blues", vmin=0, vmax=1, interpolation="none")
+        image = blue_map(ax, weights, 1)
         weight = f"{word('weight', lang)} {weights[middle, middle + k]:.4f}"
-        ax.set_title(f"{word('gain', lang)} {gain:g} · {weight}", fontsize=10, loc="left")
-    _name_outer(axes, lang)
+        title(ax, f"{word('gain', lang)} {gain:g} · {weight}")
+    name_outer(axes, lang)
     color_bar(image, beside, word("attention weight", lang), (0, 0.5, 1), shrink=0.7)
     return figure
 
 
+@picture
 def shift_errors(
     errors: Mapping[str, Array],
     *,
@@ -247,26 +191,16 @@ def shift_errors(
     Args:
         errors: label to errors (n,) at positions 0..n−1, not negative; one to six. Zeros are drawn at 1e−17.
         window: first and last position that the maps were fitted on; shaded.
-        ax: axes to draw into; a new figure if None.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: errors are not vectors, hold a negative number, or there are none or more than six.
     """
-    check_lang(lang, ax)
     shown = as_labelled("errors", errors, ("n",), low=0)
     fitted = None if window is None else as_numbers("window", window, (2,))
     ax = given_or_new(ax, 3.0)
     if fitted is not None:
         shade(ax, fitted[0], fitted[1], label=word("fitted on", lang))
-    for (label, error), color, line in zip(shown.items(), COLORS, LINES, strict=False):
-        ax.plot(np.maximum(error, 1e-17), color=color, linestyle=line, label=label)
-    ax.set(yscale="log", xlabel=word("position", lang), ylabel=word("error of the map", lang))
+    draw_curves(ax, {label: np.maximum(error, 1e-17) for label, error in shown.items()})
+    name_axes(ax, lang, "position", "error of the map").set_yscale("log")
     # Plain text: matplotlib's own labels of a logarithmic axis are mathtext.
-    ax.yaxis.set_major_formatter(lambda y, _: f"1e{math.log10(y):.0f}".replace("-", "−"))
+    ax.yaxis.set_major_formatter(lambda y, _: signed(f"1e{math.log10(y):.0f}"))
     ax.minorticks_off()
-    quiet(ax).legend(frameon=False)
+    ax.legend(frameon=False)
     return ax

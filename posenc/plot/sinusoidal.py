@@ -11,31 +11,16 @@ from matplotlib.figure import Figure
 
 from posenc._arrays import Array
 from posenc._checks import check_base, check_even_dim, integer
-from posenc.plot._checks import as_numbers, as_pairs, as_widths
-from posenc.plot._dials import check_dial_dim, clock, dial_rows, hand
-from posenc.plot._style import (
-    BLUE,
-    COLORS,
-    LINES,
-    ORANGE,
-    Lang,
-    check_lang,
-    color_bar,
-    even_scale,
-    framed,
-    given_or_new,
-    new_figure,
-    number,
-    plain_ticks,
-    quiet,
-    signed_map,
-    word,
-)
+from posenc.plot._checks import as_numbers, as_pairs, as_widths, check_dial_dim
+from posenc.plot._dials import clock, dial_rows, hand
+from posenc.plot._figures import given_or_new, new_figure, quiet
+from posenc.plot._labels import name_all, name_axes, plain_ticks, short, title
+from posenc.plot._maps import color_bar, even_scale, framed, signed_map
+from posenc.plot._style import BLUE, COLORS, LINES, ORANGE, Lang, picture, word
 from posenc.sinusoidal import code_distance, sinusoidal_encoding, sinusoidal_wavelengths
 
-__all__ = ["clock_hands", "code_distances", "heat_map", "nearest_codes", "waveforms", "wavelength_ladder"]
 
-
+@picture
 def clock_hands(positions: Sequence[float], dim: int, *, base: float = 10000.0, lang: Lang = "en") -> Figure:
     """The code of each position as dim/2 clocks: one row a position, one dial a pair.
 
@@ -46,15 +31,7 @@ def clock_hands(positions: Sequence[float], dim: int, *, base: float = 10000.0, 
         positions: integer or real positions, one to six of them.
         dim: width of the encoding, even and at most 12, so that dials stay readable.
         base: as in `posenc.sinusoidal_frequencies`.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: dim is odd or above 12, or there are no positions, or more than six.
     """
-    check_lang(lang)
     dim = check_dial_dim(dim)
     t = as_numbers("positions", positions, ("n",), most=6)
     tips = sinusoidal_encoding(t, dim, base=base).reshape(-1, 2)
@@ -64,6 +41,7 @@ def clock_hands(positions: Sequence[float], dim: int, *, base: float = 10000.0, 
     return figure
 
 
+@picture
 def code_distances(dims: Sequence[int], *, n: int = 61, base: float = 10000.0, lang: Lang = "en") -> Figure:
     """How far apart two codes lie, by the offset between their positions: a panel for each width.
 
@@ -73,15 +51,7 @@ def code_distances(dims: Sequence[int], *, n: int = 61, base: float = 10000.0, l
         dims: widths to compare, even.
         n: offsets 0..n−1, at least 2.
         base: as in `posenc.sinusoidal_frequencies`.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: there are no widths, one is odd, or n is below 2.
     """
-    check_lang(lang)
     dims, base = as_widths(dims), check_base(base)
     n = integer("n", n, minimum=2)
     offsets = np.arange(n)
@@ -90,45 +60,31 @@ def code_distances(dims: Sequence[int], *, n: int = 61, base: float = 10000.0, l
         distance = code_distance(offsets, dim, base=base)
         ax.axhline(distance[1], color=ORANGE, linestyle="--", linewidth=1.2, label=word("one step", lang))
         ax.plot(offsets, distance, color=BLUE, marker=".", markersize=4, linewidth=0.8)
-        quiet(ax).set_title(f"{word('width', lang)} {dim}", fontsize=10, loc="left")
+        title(quiet(ax), f"{word('width', lang)} {dim}")
         ax.set_ylim(0, 2 * math.sqrt(dim / 2))
     axes[0].legend(loc="lower right", bbox_to_anchor=(1, 1), frameon=False, borderaxespad=0)
-    axes[-1].set_xlabel(word("offset", lang))
-    figure.supylabel(word("code distance", lang), fontsize=10)
-    return figure
+    name_axes(axes[-1], lang, "offset")
+    return name_all(figure, lang, None, "code distance")
 
 
+@picture
 def heat_map(codes: Array, *, ax: Axes | None = None, lang: Lang = "en") -> Axes:
     """A table of codes as a picture: one row a position, one column a dimension.
 
     Args:
         codes: shape (n, dim). Colours run from −m to m, m being the largest absolute value.
-        ax: axes to draw into; a new figure if None.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: codes are not a finite matrix with a row and a column.
     """
-    check_lang(lang, ax)
     shown = as_numbers("codes", codes, ("n", "dim"))
     ax = given_or_new(ax, 3.4)
     most = even_scale(shown)
     image = signed_map(framed(ax), shown, most)
     color_bar(image, ax, word("value", lang), (-most, 0, most))
-    ax.set(xlabel=word("dimension", lang), ylabel=word("position", lang))
-    return ax
+    return name_axes(ax, lang, "dimension", "position")
 
 
+@picture
 def nearest_codes(
-    dims: Sequence[int],
-    *,
-    n: int = 100_000,
-    base: float = 10000.0,
-    ax: Axes | None = None,
-    lang: Lang = "en",
+    dims: Sequence[int], *, n: int = 100_000, base: float = 10000.0, ax: Axes | None = None, lang: Lang = "en"
 ) -> Axes:
     """How well codes can be told apart: the smallest distance between two codes, by the number of positions.
 
@@ -136,16 +92,7 @@ def nearest_codes(
         dims: widths to compare, even, at most six.
         n: largest number of positions, at least 3. Both axes are logarithmic.
         base: as in `posenc.sinusoidal_frequencies`.
-        ax: axes to draw into; a new figure if None.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: there are no widths or more than six, one is odd, or n is below 3.
     """
-    check_lang(lang, ax)
     dims, base = as_widths(dims, most=len(COLORS)), check_base(base)
     offsets = np.arange(1, integer("n", n, minimum=3))
     ax = given_or_new(ax, 3.2)
@@ -156,13 +103,14 @@ def nearest_codes(
         corner[-1] = True
         label = f"{word('width', lang)} {dim}"
         ax.step(offsets[corner] + 1, smallest[corner], where="post", color=color, linestyle=line, label=label)
-    quiet(ax).set(xscale="log", yscale="log", xlabel=word("number of positions", lang))
-    ax.set(ylabel=word("smallest distance", lang), xlim=(2, n))
+    name_axes(quiet(ax), lang, "number of positions", "smallest distance")
+    ax.set(xscale="log", yscale="log", xlim=(2, n))
     plain_ticks(ax.xaxis, ax.yaxis)
     ax.legend(loc="lower left", frameon=False)
     return ax
 
 
+@picture
 def wavelength_ladder(
     dims: Sequence[int], *, base: float = 10000.0, ax: Axes | None = None, lang: Lang = "en"
 ) -> Axes:
@@ -171,16 +119,7 @@ def wavelength_ladder(
     Args:
         dims: widths to compare, even, one line each.
         base: as in `posenc.sinusoidal_frequencies`.
-        ax: axes to draw into; a new figure if None.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The axes.
-
-    Raises:
-        ValueError: there are no widths, or one is odd.
     """
-    check_lang(lang, ax)
     dims = as_widths(dims)
     limit = 2 * math.pi * check_base(base)
     ax = given_or_new(ax, 0.9 + 0.45 * len(dims))
@@ -193,7 +132,7 @@ def wavelength_ladder(
         lengths = sinusoidal_wavelengths(dim, base)
         ax.plot(lengths, np.full(len(lengths), k), color=BLUE, marker="|", markersize=11, linewidth=0.6)
         ax.annotate(
-            number(lengths[-1]), (lengths[-1], k), xytext=(-3, 8), textcoords="offset points",
+            short(lengths[-1]), (lengths[-1], k), xytext=(-3, 8), textcoords="offset points",
             ha="right", fontsize=10,
         )  # fmt: skip
     ax.set_yticks(range(len(dims)), labels=[f"{word('width', lang)} {dim}" for dim in dims])
@@ -202,13 +141,9 @@ def wavelength_ladder(
     return quiet(ax)
 
 
+@picture
 def waveforms(
-    dim: int,
-    *,
-    pairs: Sequence[int] | None = None,
-    n: int = 100,
-    base: float = 10000.0,
-    lang: Lang = "en",
+    dim: int, *, pairs: Sequence[int] | None = None, n: int = 100, base: float = 10000.0, lang: Lang = "en"
 ) -> Figure:
     """The waves that an encoding is read from: a panel for each pair, from fast to slow.
 
@@ -217,15 +152,7 @@ def waveforms(
         pairs: which pair indices i to draw, each in 0..dim/2−1; if None up to four, evenly spread.
         n: how many positions, at least 2. Curves are drawn at real positions between, dots at 0, 1, ...
         base: as in `posenc.sinusoidal_frequencies`.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The figure.
-
-    Raises:
-        ValueError: no pair, or one that the encoding does not have, or n below 2.
     """
-    check_lang(lang)
     half = check_even_dim(dim) // 2
     n = integer("n", n, minimum=2)
     if pairs is None:
@@ -241,9 +168,9 @@ def waveforms(
             ax.plot(fine, curves[:, column], color=color, linestyle=line, label=word(name, lang))
             if n <= 64:
                 ax.plot(dots[:, column], color=color, linestyle="none", marker=".", markersize=4)
-        title = f"{word('pair', lang)} {i} · {word('wavelength', lang)} {number(lengths[i])}"
-        quiet(ax).set_title(title, fontsize=10, loc="left")
+        name = f"{word('pair', lang)} {i} · {word('wavelength', lang)} {short(lengths[i])}"
+        title(quiet(ax), name)
         ax.set(ylim=(-1.15, 1.15), yticks=(-1, 0, 1))
-    axes[-1].set_xlabel(word("position", lang))
+    name_axes(axes[-1], lang, "position")
     axes[0].legend(ncols=2, loc="lower right", bbox_to_anchor=(1, 1), frameon=False, borderaxespad=0)
     return figure

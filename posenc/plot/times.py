@@ -2,31 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 
 from posenc._arrays import Array
-from posenc.plot._checks import as_labelled, as_names, as_number, as_numbers, check_index
-from posenc.plot._style import (
-    BLUE,
-    COLORS,
-    GREY,
-    LINES,
-    ORANGE,
-    Lang,
-    check_lang,
-    given_or_new,
-    legend_above,
-    quiet,
-    word,
-)
+from posenc.plot._checks import as_names, as_number, as_numbers
+from posenc.plot._figures import given_or_new, quiet
+from posenc.plot._labels import legend_above
+from posenc.plot._style import BLUE, GREY, ORANGE, Lang, picture, word
 from posenc.times import nearest_index
 
-__all__ = ["clip_axis", "time_kernels"]
 
-
+@picture
 def clip_axis(
     audio: Array,
     rate: float,
@@ -47,17 +36,7 @@ def clip_axis(
         words: the words, in order.
         times: when each is spoken, in seconds, shape (words,).
         frames: the time of each frame, ascending, at least as many as words.
-        ax: axes to draw into; a new figure if None.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The axes.
-
-    Raises:
-        TypeError, ValueError: arrays of another kind or shape, fewer frames than words, frames that go back,
-            or a word outside the clip.
     """
-    check_lang(lang, ax)
     sound, rate = as_numbers("audio", audio, ("n",)), as_number("rate", rate, above=0)
     said = as_numbers("times", times, ("words",))
     names = as_names("words", words, said.size)
@@ -86,45 +65,5 @@ def clip_axis(
     ax.set(xlabel=word("seconds", lang), ylim=(-0.25, 2.5), yticks=[0, 0.95, 2])
     ax.set_yticklabels([word(row, lang) for row in rows])
     ax.tick_params(axis="y", length=0)
-    legend_above(quiet(ax))
-    return ax
-
-
-def time_kernels(
-    codes: Mapping[str, Array],
-    times: Array,
-    index: int,
-    *,
-    unit: str | None = None,
-    ax: Axes | None = None,
-    lang: Lang = "en",
-) -> Axes:
-    """How like one time all others are: the dot product of their codes, as a share of the largest.
-
-    Args:
-        codes: label to codes (n, dim) of the times; one to six, which may differ in dim.
-        times: the times, shape (n,), ascending.
-        index: of the time to which all are compared.
-        unit: label of the axis of times; seconds if None.
-        ax: axes to draw into; a new figure if None.
-        lang: language of the labels, "en" or "zh".
-
-    Returns:
-        The axes.
-
-    Raises:
-        TypeError, ValueError: arrays of another kind or shape, or an index that is not one of the times.
-    """
-    check_lang(lang, ax)
-    t = as_numbers("times", times, ("n",))
-    index = check_index("index", index, t.size)
-    shown = as_labelled("codes", codes, (t.size, "dim"))
-    ax = given_or_new(ax, 2.8)
-    for (label, rows), color, line in zip(shown.items(), COLORS, LINES, strict=False):
-        kernel = rows @ rows[index]
-        ax.plot(t, kernel / (float(np.abs(kernel).max()) or 1.0), color=color, linestyle=line, label=label)
-    ax.axvline(t[index], color=GREY, linewidth=0.8)
-    ax.set(xlabel=word("seconds", lang) if unit is None else unit, ylabel=word("similarity", lang))
-    ax.locator_params(axis="x", nbins=6)
     legend_above(quiet(ax))
     return ax

@@ -11,8 +11,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from contrast import FAINT
-from examples import Checks
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.collections import Collection
@@ -24,6 +22,8 @@ from matplotlib.spines import Spine
 from matplotlib.text import Text
 
 from posenc.plot._style import COLORS
+from tests.planted import Checks
+from tests.site.contrast import FAINT
 
 BROADER = 1.5  # as many times as broad is seen to be broader
 

@@ -6,20 +6,22 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import contrast
 import figurecheck
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from book import figures
 from figurecheck import FIGURE
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from press import figures
 
 from posenc import plot
 from posenc.plot import _style
-from posenc.plot._style import COLORS, WORDS, legend_above, on_cell
+from posenc.plot._labels import legend_above
+from posenc.plot._maps import on_cell
+from posenc.plot._style import COLORS, WORDS
+from tests.site import contrast
 
 
 @pytest.fixture(autouse=True)
@@ -88,6 +90,16 @@ def test_a_font_installed_after_the_first_run_is_found(monkeypatch: pytest.Monke
     assert _style._known_font() is None
     _style._installed_font.cache_clear()
     assert _style.chinese_font() in _style.CHINESE_FONTS
+
+
+@pytest.mark.usefixtures("chinese_font")
+def test_chinese_names_in_an_english_picture_have_a_font() -> None:
+    mpl.rcdefaults()
+    ax = plot.attention_map(np.eye(2), queries=["I", "love"], keys=["我", "爱"])
+    assert plt.rcParams["font.family"] == ["sans-serif"]
+    assert ax.title.get_fontfamily() == ["sans-serif", _style.chinese_font()]
+    ax.figure.canvas.draw()  # a missing glyph is a warning, and a warning an error
+    assert plot.attention_map(np.eye(2)).title.get_fontfamily() == ["sans-serif"]
 
 
 def test_a_legend_above_stays_within_the_figure() -> None:
