@@ -259,41 +259,16 @@ def probe_of(**options: Any) -> Any:
             TypeError,
             r"encoding must be a torch\.nn\.Module or None",
         ),
-        (
-            train_order_task,
-            {"rotary": torch.zeros(2, 32)},
-            TypeError,
-            r"rotary must be a torch\.nn\.Module or None",
-        ),
-        (
-            train_order_task,
-            {"encoding": SinusoidalEncoding(16)},
-            ValueError,
-            r"x must have shape \(batch, seq, 16\)",
-        ),
+        (train_order_task, {"rotary": torch.zeros(2, 32)}, TypeError, r"rotary must be a torch\.nn\.Module or None"),
+        (train_order_task, {"encoding": SinusoidalEncoding(16)}, ValueError, r"x must have shape \(batch, seq, 16\)"),
         (train_order_task, {"bias": [[0.0]]}, TypeError, r"bias must be a torch\.Tensor or None, got list"),
-        (
-            train_order_task,
-            {"bias": torch.zeros(3, 3)},
-            ValueError,
-            r"bias must have shape \(2, 2\), got \(3, 3\)",
-        ),
+        (train_order_task, {"bias": torch.zeros(3, 3)}, ValueError, r"bias must have shape \(2, 2\), got \(3, 3\)"),
         (train_order_task, {"bias": torch.zeros(2, 2).long()}, TypeError, "bias must be real floating"),
         (train_reordering, {"dim": 7}, ValueError, "dim must be even"),
         (train_reordering, {"steps": 0}, ValueError, "steps must be at least 1, got 0"),
-        (
-            train_reordering,
-            {"encoding": "sinusoidal"},
-            TypeError,
-            r"encoding must be a torch.* or None, got str",
-        ),
+        (train_reordering, {"encoding": "sinusoidal"}, TypeError, r"encoding must be a torch.* or None, got str"),
         (train_reordering, {"rotary": 1}, TypeError, r"rotary must be a torch\.nn\.Module or None, got int"),
-        (
-            train_reordering,
-            {"bias": torch.zeros(2, 2)},
-            ValueError,
-            r"bias must have shape \(4, 4\), got \(2, 2\)",
-        ),
+        (train_reordering, {"bias": torch.zeros(2, 2)}, ValueError, r"bias must have shape \(4, 4\), got \(2, 2\)"),
         (steps_of, {"encoding": None}, TypeError, r"encoding must be a torch\.nn\.Module, got NoneType"),
         (steps_of, {"ids": []}, ValueError, "ids must hold at least one id"),
         (steps_of, {"ids": [5]}, ValueError, r"ids must hold .* all below n_tokens 5, got \[5\]"),
@@ -311,7 +286,7 @@ def probe_of(**options: Any) -> Any:
         (probe_of, {"noise": math.nan}, ValueError, "noise must be finite and at least 0, got nan"),
         (probe_of, {"seed": -1}, ValueError, "seed must be at least 0, got -1"),
     ],
-)
+)  # fmt: skip
 def test_bad_arguments_are_named(
     train: Callable[..., Any], options: dict[str, Any], error: type[Exception], message: str
 ) -> None:

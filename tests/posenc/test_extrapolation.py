@@ -219,10 +219,7 @@ def test_visits_are_what_counting_finds(rows: int, length: int, last: int) -> No
         (lambda: turns([-1.0], 5), "frequencies must be at least 0, got -1"),
         (lambda: turns([1.0], 0), "length must be at least 1"),
         (lambda: turns([1.0], 4.0), "length must be an integer"),  # type: ignore[arg-type]
-        (
-            lambda: unseen_angles([1.0], 4, 8, stretched=[1.0, 2.0]),
-            "stretched must be of the library and shape",
-        ),
+        (lambda: unseen_angles([1.0], 4, 8, stretched=[1.0, 2.0]), "stretched must be of the library and shape"),
         (lambda: first_negative([1.0], limit=0), "limit must be at least 1"),
         (lambda: smallest_base(1, 128), "length must be at least 2"),
         (lambda: smallest_base(99, 7), "dim must be even"),
@@ -239,7 +236,7 @@ def test_visits_are_what_counting_finds(rows: int, length: int, last: int) -> No
         (lambda: score_needed(np.array([0, -np.inf])), "biases must be finite"),
         (lambda: row_visits(8, 3, max_start=1.5), "max_start must be an integer"),  # type: ignore[arg-type]
     ],
-)
+)  # fmt: skip
 def test_what_has_no_answer_is_refused(call: Any, message: str) -> None:
     with pytest.raises((ValueError, TypeError), match=message):
         call()

@@ -77,17 +77,13 @@ def ending(places: Tensor, m: int) -> Tensor:
         pytest.param(rope(last), set(), id="as in the book"),
         pytest.param(rope(lambda t, m: t[-m:].double().log1p()), {"shift"}, id="differences are no offsets"),
         pytest.param(rope(lambda t, m: torch.arange(m)), {"cached"}, id="each call counts from 0"),
-        pytest.param(
-            rope(lambda t, m: t[-m:] / (t[-1] + 1)), {"shift", "cached", "change"}, id="length decides"
-        ),
+        pytest.param(rope(lambda t, m: t[-m:] / (t[-1] + 1)), {"shift", "cached", "change"}, id="length decides"),
         pytest.param(rope(last, scale=1.2), {"norm"}, id="a factor"),
         pytest.param(rope(ending), {"defined", "memory", "cost"}, id="positions end"),
         pytest.param(lambda s: rope(lambda t, m: t[-m:] / s.factor)(s), {"change"}, id="made for a length"),
-        pytest.param(
-            lambda s: replace(rope(last)(s), parameters=(torch.ones(7),)), {"parameters"}, id="trained"
-        ),
+        pytest.param(lambda s: replace(rope(last)(s), parameters=(torch.ones(7),)), {"parameters"}, id="trained"),
     ],
-)
+)  # fmt: skip
 def test_a_broken_property_changes_its_cell(make: Callable[[Sizes], Hooks], cells: set[str]) -> None:
     found = changed(answers(make), "rotary")
     assert found - {"memory", "cost"} == cells - {"memory", "cost"}
@@ -125,12 +121,7 @@ def multiplied(factor: Callable[[Tensor, Tensor], Tensor]) -> Hooks:
         (biased(lambda t, u: -(u - t).abs() / 8), "line", "direction", False),
         (biased(lambda t, u: (t - u) / 8), "line", "direction", True),
         (coded(lambda x, places: places < 500), "line", "defined", 500),  # a code of zeros is none
-        (
-            coded(lambda x, graph: torch.arange(len(graph))),
-            "graph",
-            "shift",
-            False,
-        ),  # by the number of the node
+        (coded(lambda x, graph: torch.arange(len(graph))), "graph", "shift", False),  # by the number of the node
         (coded(lambda x, graph: graph.sum(dim=1)), "graph", "shift", True),  # by its degree
         # besides a vector for each token
         (biased(lambda t, u: (u - t) / 4), "line", "pairs", "no"),  # a column
@@ -141,7 +132,7 @@ def multiplied(factor: Callable[[Tensor, Tensor], Tensor]) -> Hooks:
         (multiplied(lambda t, u: 1 / (1 + t)), "line", "pairs", "no"),  # all scores of a query alike
         (multiplied(lambda t, u: 1 + (t - u).cos() / 9 + (t - u).abs().sqrt() / 9), "line", "pairs", "yes"),
     ],
-)
+)  # fmt: skip
 def test_an_answer_is_found_by_running(
     hooks: Hooks, tokens: schemes.Tokens, answer: str, value: object
 ) -> None:

@@ -153,19 +153,10 @@ def test_an_interval_is_that_of_student() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: extrapolation_results().scores("rope", "back"),
-            r"scheme must be one of none, .*, got 'rope'",
-        ),
+        (lambda: extrapolation_results().scores("rope", "back"), r"scheme must be one of none, .*, got 'rope'"),
         (lambda: extrapolation_results().chance("forward"), r"task must be one of back, .*, got 'forward'"),
-        (
-            lambda: extrapolation_results().by_position("rotary", "sort"),
-            "that answers everywhere.*got 'sort'",
-        ),
-        (
-            lambda: extrapolation_results().scores("rotary", "back", steps=7),
-            "not trained on back .* with 7 steps",
-        ),
+        (lambda: extrapolation_results().by_position("rotary", "sort"), "that answers everywhere.*got 'sort'"),
+        (lambda: extrapolation_results().scores("rotary", "back", steps=7), "not trained on back .* with 7 steps"),
         (lambda: train_extrapolation("rope"), r"scheme must be one of none, .*, got 'rope'"),
         (lambda: train_extrapolation(task="forward"), r"task must be one of back, .*, got 'forward'"),
         (lambda: train_extrapolation(seed=-1), "seed must be at least 0, got -1"),
@@ -178,7 +169,7 @@ def test_an_interval_is_that_of_student() -> None:
         (lambda: scheme(frequencies=None), "frequencies must be one of usual, .*, got None"),
         (lambda: scheme(tuned=0.1), "tuned must be above 0, in a scheme that begins with another"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_known_is_named(call: Callable[[], Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
