@@ -32,7 +32,7 @@ LAYOUTS: list[Any] = ["interleaved", "half"]
 
 def close(found: torch.Tensor, wanted: torch.Tensor) -> None:
     """To one rounding of the dtype."""
-    exact = {"rtol": 0, "atol": 1e-12} if found.dtype == torch.float64 else {}
+    exact: dict[str, Any] = {"rtol": 0, "atol": 1e-12} if found.dtype == torch.float64 else {}
     torch.testing.assert_close(found, wanted, **exact)
 
 

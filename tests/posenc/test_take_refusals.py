@@ -7,7 +7,7 @@ import inspect
 import re
 import traceback
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 from unittest import mock
@@ -272,7 +272,7 @@ CASES = [
     Case("from_config", "x of integers", lambda b: b.Rope(LLAMA, "half")(torch.ones(3, 16).long()), "width 16"),
     Case("from_config", "x too narrow", lambda b: b.Rope(LLAMA, "half")(torch.ones(3, 8)), "floats of width 16"),
     *(
-        Case(name, what, lambda b, name=name, options=options: ATTENTIONS[name](b, **options), message)
+        Case(name, what, partial(ATTENTIONS[name], **options), message)
         for name in ("alibi", "padding", "forget", "cope")
         for what, options, message in (
             ("a batch of 1", {"keys": 1}, r"fit.*\(2, .*\(1, "),
