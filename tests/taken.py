@@ -37,3 +37,14 @@ def pasted(code: str, **names: Any) -> SimpleNamespace:
     with torch.random.fork_rng(devices=[]), contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(code, "taken.py", "exec"), holds)
     return SimpleNamespace(**holds, printed=printed.getvalue())
+
+
+def block(name: str, old: str = "", new: str = "") -> SimpleNamespace:
+    """What the block of this name holds, with a fault planted in it if there is one."""
+    code = codes()[name]
+    assert old in code
+    return pasted(code.replace(old, new) if old else code)
+
+
+def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64).to(dtype)

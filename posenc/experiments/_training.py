@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from posenc.experiments.transformer import Single, Transformer
+from posenc.experiments.transformer import Single, Transformer, hide
 from posenc.masks import causal_mask
 
 
@@ -41,8 +40,8 @@ class OrderModel(nn.Module):
     ) -> None:
         super().__init__()
         if causal:
-            mask = torch.from_numpy(causal_mask(2))
-            bias = (torch.zeros(2, 2) if bias is None else bias).masked_fill(mask, -math.inf)
+            later = hide(torch.from_numpy(causal_mask(2)))
+            bias = later if bias is None else bias + later
         self.outputs = Transformer(n_tokens, None, dim, [Single(rotary, bias)], added=encoding)
         self.read = nn.Linear(dim, 1)
 
@@ -55,17 +54,11 @@ class OrderModel(nn.Module):
         return logits
 
 
-def train(
-    model: nn.Module,
-    inputs: Tensor,
-    labels: Tensor,
-    steps: int,
-    cross_entropy: Callable[[Tensor, Tensor], Tensor],
-) -> list[float]:
-    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+def train(optimizer: torch.optim.Optimizer, steps: int, compute_loss: Callable[[], Tensor]) -> list[float]:
+    """The loss before each step."""
     losses = []
     for _ in range(steps):
-        loss = cross_entropy(model(inputs), labels)
+        loss = compute_loss()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -74,4 +67,5 @@ def train(
 
 
 def share(right: Tensor) -> float:
+    """How much of it is True."""
     return float(right.double().mean())

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc._checks import check_even_dim, integer, number
-from posenc.experiments._training import share
+from posenc.experiments._training import share, train
 from posenc.experiments.transformer import one_thread
 from posenc.sinusoidal import sinusoidal_encoding
 
@@ -88,13 +88,10 @@ def train_steps(
         embedding, copied = nn.Embedding(n_tokens, dim), copy.deepcopy(encoding)
         model = nn.Sequential(embedding, copied, nn.Linear(dim, n_tokens)).double()
         optimizer = torch.optim.AdamW(model.parameters(), lr=rate, weight_decay=weight_decay)
-        tables, codes, losses = [embedding.weight.detach().clone()], [_codes(copied, n_positions, dim)], []
+        tables, codes = [embedding.weight.detach().clone()], [_codes(copied, n_positions, dim)]
+        loss, losses = nn.functional.cross_entropy, []
         for _ in range(steps):
-            loss = nn.functional.cross_entropy(model(inputs)[0], labels[0])
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
+            losses += train(optimizer, 1, lambda: loss(model(inputs)[0], labels[0]))
             tables.append(embedding.weight.detach().clone())
             codes.append(_codes(copied, n_positions, dim))
     return TrainingSteps(torch.stack(tables), torch.stack(codes), tuple(losses))

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from posenc._checks import check_even_dim, integer
 from posenc.contextual import forget_bias
-from posenc.experiments._training import check_layers, share
-from posenc.experiments.transformer import Transformer, one_thread
+from posenc.experiments._training import check_layers, share, train
+from posenc.experiments.transformer import Transformer, hide, one_thread
 from posenc.masks import causal_mask
+from posenc.nn.contextual import ContextualPositions
 
 _TOKENS = (".", "?", "!", "a", "b", "c", "d", "e")  # three marks that end a sentence, five words
 _MARKS = 3
@@ -40,7 +39,7 @@ class SentenceResult:
 
 
 def train_sentence_task(
-    contextual: nn.Module | None = None,
+    contextual: ContextualPositions | None = None,
     *,
     rotary: nn.Module | None = None,
     gate: nn.Module | None = None,
@@ -107,23 +106,21 @@ def train_sentence_task(
         texts = _texts(_TEXTS[0], *kinds[0])
         labels = _labels(texts, back)
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
-        losses = []
-        for _ in range(steps):
+
+        def loss_of_a_batch() -> Tensor:
             batch = torch.randint(len(texts), (16,))
             logits = model(texts[batch]).flatten(0, 1)
-            loss = nn.functional.cross_entropy(logits, labels[batch].flatten(), ignore_index=-1)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
+            return nn.functional.cross_entropy(logits, labels[batch].flatten(), ignore_index=-1)
+
+        losses = train(optimizer, steps, loss_of_a_batch)
         model.eval()
         accuracy = {}
         fresh = {pair: _texts(_TEXTS[1], *pair) for pair in kinds}
         with torch.no_grad():
             for pair in kinds[1:]:
-                labels = _labels(fresh[pair], back)
-                asked = labels >= 0
-                accuracy[pair] = share(model(fresh[pair])[asked].argmax(dim=-1) == labels[asked])
+                wanted = _labels(fresh[pair], back)
+                asked = wanted >= 0
+                accuracy[pair] = share(model(fresh[pair])[asked].argmax(dim=-1) == wanted[asked])
             sample = fresh[kinds[0]][:1]
             model(sample)
     positions = heads[0].positions()
@@ -167,7 +164,9 @@ def _labels(ids: Tensor, back: int) -> Tensor:
 class _SentencePositions(nn.Module):
     """What one causal head with contextual positions does; `last` are its queries and keys of the last call."""
 
-    def __init__(self, contextual: Any, rotary: nn.Module | None, gate: nn.Module | None) -> None:
+    def __init__(
+        self, contextual: ContextualPositions | None, rotary: nn.Module | None, gate: nn.Module | None
+    ) -> None:
         super().__init__()
         self.contextual, self.rotary, self.gate = contextual, rotary, gate
         self.last: tuple[Tensor, Tensor] | None = None
@@ -180,7 +179,7 @@ class _SentencePositions(nn.Module):
             query, key = self.rotary(query, key)
         self.last = query.squeeze(1).detach(), key.squeeze(1).detach()
         mask = torch.from_numpy(causal_mask(query.shape[2]))
-        added = torch.zeros(mask.shape, dtype=query.dtype).masked_fill(mask, -math.inf)
+        added = hide(mask, query.dtype)
         if self.contextual is not None:
             added = added + self.contextual(query.squeeze(1), key.squeeze(1)).unsqueeze(1)
         if self.gate is not None:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc._checks import check_even_dim, integer
-from posenc.experiments._training import OrderModel, check_bias, check_layers, train
+from posenc.experiments._training import OrderModel, check_bias, check_layers, share, train
 from posenc.experiments.transformer import one_thread
 
 
@@ -81,13 +81,15 @@ def train_order_task(
         torch.default_generator.manual_seed(seed)
         layers = copy.deepcopy((encoding, rotary))
         model = OrderModel(n_tokens, dim, *layers, bias, causal).double()
-        losses = train(model, pairs, labels, steps, nn.functional.binary_cross_entropy_with_logits)
+        loss = nn.functional.binary_cross_entropy_with_logits
+        optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+        losses = train(optimizer, steps, lambda: loss(model(pairs), labels))
     model.eval()
     with torch.no_grad():
         logits = model(pairs)
         swapped = model(pairs.flip(1))
     return OrderResult(
         losses=tuple(losses),
-        accuracy=float(((logits > 0) == (labels > 0)).double().mean()),
+        accuracy=share((logits > 0) == (labels > 0)),
         swap_difference=float((logits - swapped).abs().max()),
     )

@@ -115,7 +115,9 @@ def train_reordering(
         kept = _kept_back(inputs)
         layers = copy.deepcopy((encoding, rotary))
         model = _ReorderingModel(int(inputs.max()) + 1, len(words), dim, *layers, bias).double()
-        losses = train(model, inputs[~kept], labels[~kept], steps, nn.functional.cross_entropy)
+        loss = nn.functional.cross_entropy
+        optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+        losses = train(optimizer, steps, lambda: loss(model(inputs[~kept]), labels[~kept]))
     model.eval()
     with torch.no_grad():
         found, weights = model(inputs[kept]).argmax(dim=1), model.weights

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.alibi import alibi_slopes
+from posenc.experiments.transformer import hide
 from posenc.nn.alibi import AlibiBias
 from posenc.nn.learned import LearnedEncoding
 from posenc.nn.relative import FireBias, KerpleBias, T5Bias
@@ -121,7 +122,7 @@ class Scheme:
                 return LearnedEncoding(dim, rows, dropout=0.0, overflow="clamp")
 
 
-def _kinds(hint: Any) -> tuple[Any, ...]:
+def _kinds(hint: object) -> tuple[object, ...]:
     """The values that a type allows, if it lists them."""
     parts = [hint, *get_args(hint)]
     found = [value for part in parts if get_origin(part) is Literal for value in get_args(part)]
@@ -153,14 +154,15 @@ class Positions(nn.Module):
         self.window = scheme.window if self.turns or scheme.rotary is None else None
         self.bias = _bias(scheme, num_heads)
         self.sink = nn.Parameter(torch.zeros(num_heads)) if scheme.learned_sink else None
-        self._kept: dict[tuple[str, int], Any] = {}
+        self._masks: dict[int, Tensor] = {}
+        self._rotaries: dict[int, RotaryEmbedding] = {}
 
     def forward(
         self, query: Tensor, key: Tensor, value: Tensor, inputs: Tensor | None = None
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Query, key and value, and what is added to their scores, −inf where a key is not seen."""
         scheme, n = self.scheme, query.shape[2]
-        added: Tensor = self._keep("mask", n)
+        added = self._mask(n)
         if self.bias is not None:
             added = added + self.bias(n)
         if self.turns and scheme.rotary == "xpos":
@@ -170,7 +172,7 @@ class Positions(nn.Module):
         elif self.turns and scheme.sinks:
             query, key = self._turn_with_sinks(query, key)
         elif self.turns:
-            query, key = self._keep("rotary", n)(query, key)
+            query, key = self._rotary(n)(query, key)
         if scheme.log_n:
             query = query * (torch.arange(1, n + 1).log() / math.log(TRAINED)).clamp(min=1)[:, None]
         if self.sink is not None:
@@ -180,24 +182,20 @@ class Positions(nn.Module):
             added = torch.cat([added.expand(len(sink), n, n), sink], dim=2)
         return query, key, value, added
 
-    def _keep(self, what: Literal["mask", "rotary"], n: int) -> Any:
-        """What is made once for each length."""
-        if (what, n) not in self._kept:
-            self._kept[what, n] = self._mask(n) if what == "mask" else self._rotary(n)
-        return self._kept[what, n]
-
     def _mask(self, n: int) -> Tensor:
-        behind = torch.arange(n)[:, None] - torch.arange(n)
-        seen = behind >= 0
-        if self.window is not None:
-            seen &= (behind < self.window) | (torch.arange(n) < self.scheme.sinks)
-        return torch.zeros(n, n).masked_fill(~seen, -math.inf)
+        if n not in self._masks:
+            behind = torch.arange(n)[:, None] - torch.arange(n)
+            seen = behind >= 0
+            if self.window is not None:
+                seen &= (behind < self.window) | (torch.arange(n) < self.scheme.sinks)
+            self._masks[n] = hide(~seen)
+        return self._masks[n]
 
     def _turn_with_sinks(self, query: Tensor, key: Tensor) -> tuple[Tensor, Tensor]:
         """Twice as wide, so that a score is one of two: with a sink, or with a key in the window."""
         n, window = query.shape[2], self.window
         assert window is not None
-        rotary = self._keep("rotary", n)
+        rotary = self._rotary(n)
         near, key = rotary(query, key)
         # In the cache of a window the sinks are the first keys, and the query never stands behind its end.
         far, _ = rotary(query, query, positions=torch.arange(n).clamp(max=window - 1))
@@ -207,15 +205,17 @@ class Positions(nn.Module):
         return both, torch.cat([key.masked_fill(sink, 0), key.masked_fill(~sink, 0)], dim=-1)
 
     def _rotary(self, n: int) -> RotaryEmbedding:
-        scheme, half = self.scheme, self.scheme.rotary == "half"
-        width = self.width // 2 if half else self.width
-        return RotaryEmbedding(
-            self.width,
-            LONGEST,
-            rotary_dim=width if half else None,
-            frequencies=stretched(scheme.frequencies, width, n, scheme.base),
-            scale=yarn_attention_factor(LONGEST / TRAINED) if scheme.yarn_factor else 1.0,
-        )
+        if n not in self._rotaries:
+            scheme, half = self.scheme, self.scheme.rotary == "half"
+            width = self.width // 2 if half else self.width
+            self._rotaries[n] = RotaryEmbedding(
+                self.width,
+                LONGEST,
+                rotary_dim=width if half else None,
+                frequencies=stretched(scheme.frequencies, width, n, scheme.base),
+                scale=yarn_attention_factor(LONGEST / TRAINED) if scheme.yarn_factor else 1.0,
+            )
+        return self._rotaries[n]
 
 
 def _bias(scheme: Scheme, num_heads: int) -> nn.Module | None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from posenc._checks import check_even_dim, integer, number
-from posenc.experiments._training import OrderModel, share
+from posenc.experiments._training import OrderModel, share, train
 from posenc.experiments.transformer import one_thread
 
 
@@ -101,18 +100,10 @@ def train_gap_task(
             x = model.outputs.embedding(torch.zeros(seconds.shape, dtype=torch.int64))
             return model.after_codes(copied(x, seconds / unit))
 
-        groups: list[dict[str, Any]] = [
-            {"params": [*model.parameters()]},
-            {"params": [*copied.parameters()], "lr": 3e-2},
-        ]
-        optimizer = torch.optim.Adam(groups, lr=3e-3)
-        losses = []
-        for _ in range(steps):
-            loss = nn.functional.binary_cross_entropy_with_logits(logits(frames / fps), labels)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
+        optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+        optimizer.add_param_group({"params": [*copied.parameters()], "lr": 3e-2})
+        loss, trained, answers = nn.functional.binary_cross_entropy_with_logits, frames / fps, labels
+        losses = train(optimizer, steps, lambda: loss(logits(trained), answers))
         copied.eval()
         found: tuple[dict[float, float], dict[float, float]] = ({}, {})
         with torch.no_grad():

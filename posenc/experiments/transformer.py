@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -11,7 +12,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from posenc.attention import dot_product_attention
 
-__all__ = ["Layer", "Single", "Transformer", "feed_forward", "one_thread"]
+__all__ = ["Layer", "Single", "Transformer", "feed_forward", "hide", "one_thread"]
 
 
 class Transformer(nn.Module):
@@ -144,6 +145,11 @@ class Single(nn.Module):
 def feed_forward(dim: int) -> nn.Module:
     """A pre-norm network of one hidden layer, twice as wide, (..., dim) to the same."""
     return nn.Sequential(nn.LayerNorm(dim), nn.Linear(dim, 2 * dim), nn.ReLU(), nn.Linear(2 * dim, dim))
+
+
+def hide(mask: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """What is added to scores: −inf where the mask is True, and 0 elsewhere."""
+    return torch.zeros(mask.shape, dtype=dtype).masked_fill(mask, -math.inf)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -24,16 +25,6 @@ from posenc.nn import LearnedEncoding, RotaryEmbedding, SinusoidalEncoding
 LN2 = math.log(2)
 
 
-class LearnedRows(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows = nn.Parameter(torch.zeros(2, 32))
-        self.dropout = nn.Dropout(0.1)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x + self.dropout(self.rows)
-
-
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("bias", [None, [[0.0, -1.0], [-1.0, 0.0]]], ids=["plain", "symmetric bias"])
 def test_a_blind_model_stays_at_ln_2(seed: int, bias: list[list[float]] | None) -> None:
@@ -49,7 +40,7 @@ def test_a_blind_model_stays_at_ln_2(seed: int, bias: list[list[float]] | None) 
     "options",
     [
         {"encoding": SinusoidalEncoding(32, dropout=0.0)},
-        {"encoding": LearnedRows()},
+        {"encoding": LearnedEncoding(32, 2, dropout=0.0)},
         {"rotary": RotaryEmbedding(32, 2)},
         {"causal": True},
         {"bias": torch.tensor([[0.0, 1.0], [-1.0, 0.0]])},
@@ -65,57 +56,10 @@ def test_a_model_that_sees_order_learns_the_task(options: dict[str, Any], seed: 
     assert result.swap_difference > 1
 
 
-def test_same_seed_same_result_whatever_the_global_state() -> None:
-    encoding = SinusoidalEncoding(16)  # with dropout, which draws from the generator in every step
-    first = train_order_task(encoding, dim=16, steps=5, seed=3)
-    torch.manual_seed(123)
-    with torch.no_grad():
-        second = train_order_task(encoding, dim=16, steps=5, seed=3)
-    assert first == second
-    assert first.losses != train_order_task(encoding, dim=16, steps=5, seed=4).losses
-
-
-def test_leaves_no_trace() -> None:
-    learned = LearnedRows()
-    state, threads = torch.random.get_rng_state(), torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        train_order_task(learned, steps=3)
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(threads)
-    assert torch.equal(torch.random.get_rng_state(), state)
-    assert torch.get_default_dtype() == torch.float32
-    assert not learned.rows.any()
-    assert learned.rows.dtype == torch.float32
-    assert learned.rows.grad is None
-
-
 def test_sizes_are_used() -> None:
     result = train_order_task(n_tokens=2, dim=2, steps=1)
     assert len(result.losses) == 1
     assert result.accuracy == 0.5
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"n_tokens": 1}, ValueError, "n_tokens must be at least 2, got 1"),
-        ({"n_tokens": 4.0}, TypeError, "n_tokens must be an integer, got 4.0"),
-        ({"dim": 5}, ValueError, "dim must be even"),
-        ({"steps": 0}, ValueError, "steps must be at least 1, got 0"),
-        ({"seed": -1}, ValueError, "seed must be at least 0, got -1"),
-        ({"encoding": torch.zeros(2, 32)}, TypeError, r"encoding must be a torch\.nn\.Module or None"),
-        ({"rotary": torch.zeros(2, 32)}, TypeError, r"rotary must be a torch\.nn\.Module or None"),
-        ({"encoding": SinusoidalEncoding(16)}, ValueError, r"x must have shape \(batch, seq, 16\)"),
-        ({"bias": [[0.0]]}, TypeError, r"bias must be a torch\.Tensor or None, got list"),
-        ({"bias": torch.zeros(3, 3)}, ValueError, r"bias must have shape \(2, 2\), got \(3, 3\)"),
-        ({"bias": torch.zeros(2, 2, dtype=torch.int64)}, TypeError, "bias must be real floating"),
-    ],
-)
-def test_bad_arguments_are_named(options: dict[str, Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        train_order_task(**options)
 
 
 # --- reordering
@@ -195,29 +139,6 @@ def test_attention_of_the_sentences_that_the_chapter_shows() -> None:
     assert turned.attention["我 爱 你 ."].argmax(dim=1).tolist() == [2, 1, 0, 3]
 
 
-def test_reordering_repeats_and_leaves_no_trace() -> None:
-    layer, state = SinusoidalEncoding(32, dropout=0.1), torch.random.get_rng_state()
-    runs = [train_reordering(layer, steps=3, seed=seed) for seed in (0, 0, 1)]
-    assert runs[0].losses == runs[1].losses != runs[2].losses
-    assert set(runs[0].translations) != set(runs[2].translations)
-    assert torch.equal(torch.random.get_rng_state(), state)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"dim": 7}, ValueError, "dim must be even"),
-        ({"steps": 0}, ValueError, "steps must be at least 1, got 0"),
-        ({"encoding": "sinusoidal"}, TypeError, r"encoding must be a torch\.nn\.Module or None, got str"),
-        ({"rotary": 1}, TypeError, r"rotary must be a torch\.nn\.Module or None, got int"),
-        ({"bias": torch.zeros(2, 2)}, ValueError, r"bias must have shape \(4, 4\), got \(2, 2\)"),
-    ],
-)
-def test_bad_arguments_of_reordering(options: dict[str, Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        train_reordering(**options)
-
-
 # --- three steps of training
 
 
@@ -255,46 +176,6 @@ def test_weight_decay_moves_all_rows() -> None:
         torch.testing.assert_close(untouched[3], untouched[0] * 0.95**3)
 
 
-def test_training_steps_repeat_and_leave_no_trace() -> None:
-    layer = LearnedEncoding(4, 6)  # with dropout
-    before, state = layer.weight.detach().clone(), torch.random.get_rng_state()
-    first, second = three_steps(layer), three_steps(layer)
-    assert first.losses == second.losses
-    assert torch.equal(first.codes, second.codes)
-    assert first.losses != three_steps(layer, seed=1).losses
-    assert torch.equal(layer.weight, before)
-    assert layer.weight.dtype == torch.float32
-    assert torch.equal(torch.random.get_rng_state(), state)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"encoding": None}, TypeError, r"encoding must be a torch\.nn\.Module, got NoneType"),
-        ({"ids": []}, ValueError, "ids must hold at least one id"),
-        ({"ids": [5]}, ValueError, r"ids must hold .* all below n_tokens 5, got \[5\]"),
-        ({"ids": [-1]}, ValueError, "each of ids must be at least 0, got -1"),
-        ({"n_positions": 1}, ValueError, "n_positions must be at least 2, got 1"),
-        ({"steps": 0}, ValueError, "steps must be at least 1, got 0"),
-        ({"dim": 6}, ValueError, r"x must have shape \(batch, seq, 4\)"),
-        ({"rate": -1.0}, ValueError, "Invalid learning rate"),
-        ({"weight_decay": -1.0}, ValueError, "Invalid weight_decay"),
-    ],
-)
-def test_bad_arguments_of_train_steps(options: dict[str, Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        train_steps(
-            **{
-                "encoding": SinusoidalEncoding(4),
-                "ids": [0, 1],
-                "n_tokens": 5,
-                "n_positions": 6,
-                "dim": 4,
-                **options,
-            }
-        )
-
-
 # --- what can be read back from a sum
 
 
@@ -320,27 +201,94 @@ def test_with_much_noise_nothing_is_read() -> None:
         assert share < 0.2
 
 
-def test_probes_repeat_and_leave_no_trace() -> None:
+# --- all of them
+
+Training = Callable[[nn.Module, int], Any]
+TRAININGS: dict[str, Training] = {
+    "order": lambda layer, seed: train_order_task(layer, dim=16, steps=5, seed=seed),
+    "reordering": lambda layer, seed: train_reordering(layer, dim=16, steps=3, seed=seed).losses,
+    "sentences kept back": lambda layer, seed: {*train_reordering(dim=16, steps=1, seed=seed).translations},
+    "steps": lambda layer, seed: (
+        train_steps(layer, [3, 1], n_tokens=5, n_positions=6, dim=16, seed=seed).losses
+    ),
+    "probe": lambda layer, seed: probe_sum(8, n_tokens=30, length=12, max_pairs=200, seed=seed),
+}
+
+
+@pytest.mark.parametrize("train", TRAININGS.values(), ids=TRAININGS)
+def test_a_training_repeats_and_leaves_no_trace(train: Training) -> None:
+    layer = LearnedEncoding(16, 8)  # a copy of it is trained, and its dropout draws in every step
+    weight, first, threads = layer.weight.detach().clone(), train(layer, 3), torch.get_num_threads()
+    torch.manual_seed(123)
+    torch.set_num_threads(2)
     state = torch.random.get_rng_state()
-    options = {"n_tokens": 30, "length": 12, "max_pairs": 200}
-    first = probe_sum(8, **options)
-    assert first == probe_sum(8, **options)
-    assert first != probe_sum(8, **options, seed=1)
+    try:
+        with torch.no_grad():
+            assert train(layer, 3) == first != train(layer, 4)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
     assert torch.equal(torch.random.get_rng_state(), state)
+    assert torch.get_default_dtype() == torch.float32
+    assert (layer.weight.dtype, layer.weight.grad) == (torch.float32, None)
+    assert torch.equal(layer.weight, weight)
+
+
+def steps_of(**options: Any) -> Any:
+    layer = SinusoidalEncoding(4)
+    return train_steps(
+        **{"encoding": layer, "ids": [0, 1], "n_tokens": 5, "n_positions": 6, "dim": 4, **options}
+    )
+
+
+def probe_of(**options: Any) -> Any:
+    return probe_sum(**{"dim": 8, **options})
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("train", "options", "error", "message"),
     [
-        ({"dim": 5}, "dim must be even"),
-        ({"n_tokens": 1}, "n_tokens must be at least 2, got 1"),
-        ({"length": 1}, "length must be at least 2, got 1"),
-        ({"max_pairs": 2}, "max_pairs must be at least 4, got 2"),
-        ({"noise": -0.1}, r"noise must be finite and at least 0, got -0\.1"),
-        ({"noise": math.nan}, "noise must be finite and at least 0, got nan"),
-        ({"seed": -1}, "seed must be at least 0, got -1"),
+        (train_order_task, {"n_tokens": 1}, ValueError, "n_tokens must be at least 2, got 1"),
+        (train_order_task, {"n_tokens": 4.0}, TypeError, "n_tokens must be an integer, got 4.0"),
+        (train_order_task, {"dim": 5}, ValueError, "dim must be even"),
+        (train_order_task, {"steps": 0}, ValueError, "steps must be at least 1, got 0"),
+        (train_order_task, {"seed": -1}, ValueError, "seed must be at least 0, got -1"),
+        (
+            train_order_task,
+            {"encoding": torch.zeros(2, 32)},
+            TypeError,
+            r"encoding must be a torch\.nn\.Module or None",
+        ),
+        (train_order_task, {"rotary": torch.zeros(2, 32)}, TypeError, r"rotary must be a torch\.nn\.Module or None"),
+        (train_order_task, {"encoding": SinusoidalEncoding(16)}, ValueError, r"x must have shape \(batch, seq, 16\)"),
+        (train_order_task, {"bias": [[0.0]]}, TypeError, r"bias must be a torch\.Tensor or None, got list"),
+        (train_order_task, {"bias": torch.zeros(3, 3)}, ValueError, r"bias must have shape \(2, 2\), got \(3, 3\)"),
+        (train_order_task, {"bias": torch.zeros(2, 2).long()}, TypeError, "bias must be real floating"),
+        (train_reordering, {"dim": 7}, ValueError, "dim must be even"),
+        (train_reordering, {"steps": 0}, ValueError, "steps must be at least 1, got 0"),
+        (train_reordering, {"encoding": "sinusoidal"}, TypeError, r"encoding must be a torch.* or None, got str"),
+        (train_reordering, {"rotary": 1}, TypeError, r"rotary must be a torch\.nn\.Module or None, got int"),
+        (train_reordering, {"bias": torch.zeros(2, 2)}, ValueError, r"bias must have shape \(4, 4\), got \(2, 2\)"),
+        (steps_of, {"encoding": None}, TypeError, r"encoding must be a torch\.nn\.Module, got NoneType"),
+        (steps_of, {"ids": []}, ValueError, "ids must hold at least one id"),
+        (steps_of, {"ids": [5]}, ValueError, r"ids must hold .* all below n_tokens 5, got \[5\]"),
+        (steps_of, {"ids": [-1]}, ValueError, "each of ids must be at least 0, got -1"),
+        (steps_of, {"n_positions": 1}, ValueError, "n_positions must be at least 2, got 1"),
+        (steps_of, {"steps": 0}, ValueError, "steps must be at least 1, got 0"),
+        (steps_of, {"dim": 6}, ValueError, r"x must have shape \(batch, seq, 4\)"),
+        (steps_of, {"rate": -1.0}, ValueError, "Invalid learning rate"),
+        (steps_of, {"weight_decay": -1.0}, ValueError, "Invalid weight_decay"),
+        (probe_of, {"dim": 5}, ValueError, "dim must be even"),
+        (probe_of, {"n_tokens": 1}, ValueError, "n_tokens must be at least 2, got 1"),
+        (probe_of, {"length": 1}, ValueError, "length must be at least 2, got 1"),
+        (probe_of, {"max_pairs": 2}, ValueError, "max_pairs must be at least 4, got 2"),
+        (probe_of, {"noise": -0.1}, ValueError, r"noise must be finite and at least 0, got -0\.1"),
+        (probe_of, {"noise": math.nan}, ValueError, "noise must be finite and at least 0, got nan"),
+        (probe_of, {"seed": -1}, ValueError, "seed must be at least 0, got -1"),
     ],
-)
-def test_bad_arguments_of_probe_sum(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        probe_sum(**{"dim": 8, **options})
+)  # fmt: skip
+def test_bad_arguments_are_named(
+    train: Callable[..., Any], options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        train(**options)

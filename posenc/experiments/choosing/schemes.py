@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import torch
@@ -17,6 +17,7 @@ from torch.nn.functional import logsigmoid, pad
 from posenc.alibi import alibi_bias, alibi_slopes, column_count, widen
 from posenc.attention import dot_product_attention
 from posenc.contextual import contextual_bias, contextual_positions, forget_bias, forget_positions
+from posenc.experiments.transformer import hide
 from posenc.extrapolation import logn_scale
 from posenc.graphs import anchor_distances, laplacian_eigenvectors, random_walk_probabilities
 from posenc.grids import coordinate_encoding, interpolate_grid
@@ -220,23 +221,21 @@ def _learned(kind: Literal["error", "clamp", "stretch", "grid", "starts"]) -> Ma
     return make
 
 
-def _biased(
-    bias: Callable[..., Tensor], *shapes: Callable[[Sizes], tuple[int, ...]], **options: Any
-) -> Maker:
+def _biased(bias: Callable[..., Tensor], *shapes: Callable[[Sizes], tuple[int, ...]]) -> Maker:
     """Of a bias by parameters of these shapes, all of them above 0."""
 
     def make(sizes: Sizes) -> Hooks:
         parameters = tuple(random(*shape(sizes)).abs().float() for shape in shapes)
 
         def matrix(m: int, places: Tensor, dtype: torch.dtype) -> Tensor:
-            return bias(*(p.to(dtype) for p in parameters), *_span(m, places), **options)
+            return bias(*(p.to(dtype) for p in parameters), *_span(m, places))
 
         return Hooks(bias=matrix, parameters=parameters)
 
     return make
 
 
-def _span(m: int, places: Tensor) -> tuple[Any, Any]:
+def _span(m: int, places: Tensor) -> tuple[int | Tensor, int | Tensor]:
     """The places of m queries and of all keys; counts where they are 0, 1, 2, ..., which is less work."""
     if torch.equal(places, torch.arange(len(places))):
         return m, len(places)
@@ -353,7 +352,7 @@ def _window(keys: Callable[[Sizes], int]) -> Maker:
     def make(sizes: Sizes) -> Hooks:
         def bias(m: int, places: Tensor, dtype: torch.dtype) -> Tensor:
             outside = (places - places[-m:, None]).abs() >= keys(sizes)
-            return torch.zeros((), dtype=dtype).where(~outside, -math.inf)
+            return hide(outside, dtype)
 
         return replace(_ROPE(sizes), bias=bias, keys_seen=keys(sizes))
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
@@ -31,6 +31,10 @@ from posenc.experiments.extrapolation.runs import (
 )
 from posenc.experiments.extrapolation.tasks import TASKS
 from posenc.experiments.schemes import LONGEST, SCHEMES
+
+if TYPE_CHECKING:
+    from joblib import Parallel
+    from tqdm import tqdm
 
 __all__ = ["sweep"]
 
@@ -157,7 +161,9 @@ def _gain(results: Results, scheme: str, task: str, budgets: Sequence[int]) -> f
     return float(after - before)
 
 
-def _done(jobs: list[Job], parts: Path, settings: Settings, pool: Any, bar: Any) -> list[dict[str, Any]]:
+def _done(
+    jobs: list[Job], parts: Path, settings: Settings, pool: Parallel, bar: tqdm
+) -> list[dict[str, Any]]:
     """The rows of all jobs, of which those that are missing are done."""
     from joblib import delayed
 
@@ -239,7 +245,7 @@ def _file(
 
 
 @contextmanager
-def _machines(dask: str | None, workers: int) -> Iterator[Any]:
+def _machines(dask: str | None, workers: int) -> Iterator[Parallel]:
     """What does the jobs, as they come."""
     from joblib import Parallel, parallel_config
 

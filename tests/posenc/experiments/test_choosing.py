@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,65 +65,78 @@ def last(places: Tensor, m: int) -> Tensor:
     return places[-m:]
 
 
-def test_what_is_as_in_the_book_has_its_answers() -> None:
-    assert changed(answers(rope(last)), "rotary") == set()
-
-
 def ending(places: Tensor, m: int) -> Tensor:
     if places.max() >= 1000:
         raise ValueError("positions end at 999")
     return places[-m:]
 
 
-def bias_of(offsets: Callable[[Tensor], Tensor]) -> Callable[[Sizes], Hooks]:
-    """A slope for all heads, times what is made of the offsets."""
-    return lambda sizes: Hooks(
-        bias=lambda m, places, dtype: -offsets(places - places[-m:, None]).to(dtype) / 8
-    )
-
-
 @pytest.mark.parametrize(
-    ("make", "sound", "cells"),
+    ("make", "cells"),
     [
-        # positions whose differences are not the offsets
-        (rope(lambda t, m: t[-m:].double().log1p()), "rotary", {"shift"}),
-        # each call counts from 0, and with it each step of decoding
-        (rope(lambda t, m: torch.arange(m)), "rotary", {"cached"}),
-        # the length of the text decides
-        (rope(lambda t, m: t[-m:] / (t[-1] + 1)), "rotary", {"shift", "cached", "change"}),
-        (rope(last, scale=1.2), "rotary", {"norm"}),
-        (rope(ending), "rotary", {"defined", "memory", "cost"}),
-        # the made-for length decides
-        (
-            lambda sizes: rope(lambda t, m: t[-m:] / sizes.factor)(sizes),
-            "rotary",
-            {"change"},
-        ),
-        # trained
-        (
-            lambda sizes: replace(rope(last)(sizes), parameters=(torch.ones(7),)),
-            "rotary",
-            {"parameters"},
-        ),
-        # no bias, but as a matrix
-        (
-            lambda sizes: Hooks(bias=lambda m, places, dtype: torch.zeros(m, len(places), dtype=dtype)),
-            "none",
-            {"memory", "cost", "fused"},
-        ),
+        pytest.param(rope(last), set(), id="as in the book"),
+        pytest.param(rope(lambda t, m: t[-m:].double().log1p()), {"shift"}, id="differences are no offsets"),
+        pytest.param(rope(lambda t, m: torch.arange(m)), {"cached"}, id="each call counts from 0"),
+        pytest.param(rope(lambda t, m: t[-m:] / (t[-1] + 1)), {"shift", "cached", "change"}, id="length decides"),
+        pytest.param(rope(last, scale=1.2), {"norm"}, id="a factor"),
+        pytest.param(rope(ending), {"defined", "memory", "cost"}, id="positions end"),
+        pytest.param(lambda s: rope(lambda t, m: t[-m:] / s.factor)(s), {"change"}, id="made for a length"),
+        pytest.param(lambda s: replace(rope(last)(s), parameters=(torch.ones(7),)), {"parameters"}, id="trained"),
     ],
-)
-def test_a_broken_property_changes_its_cell(
-    make: Callable[[Sizes], Hooks], sound: str, cells: set[str]
-) -> None:
-    found = changed(answers(make), sound)
+)  # fmt: skip
+def test_a_broken_property_changes_its_cell(make: Callable[[Sizes], Hooks], cells: set[str]) -> None:
+    found = changed(answers(make), "rotary")
     assert found - {"memory", "cost"} == cells - {"memory", "cost"}
     assert found >= cells
 
 
-def test_direction_is_the_sign_of_the_offset() -> None:
-    assert not answers(bias_of(torch.abs)).direction
-    assert answers(bias_of(lambda k: k)).direction
+def test_no_bias_as_a_matrix_takes_memory_and_time() -> None:
+    zeros = Hooks(bias=lambda m, places, dtype: torch.zeros(m, len(places), dtype=dtype))
+    assert changed(answers(lambda sizes: zeros), "none") == {"memory", "cost", "fused"}
+
+
+def coded(code: Callable[[Tensor, Tensor], Tensor]) -> Hooks:
+    """By what is added at the places of all tokens."""
+    return Hooks(add=lambda x, places: x + code(x, places)[-len(x) :, None].to(x.dtype))
+
+
+def biased(bias: Callable[[Tensor, Tensor], Tensor]) -> Hooks:
+    """By a bias of places of queries and keys."""
+    return Hooks(bias=lambda m, u, dtype: bias(u[-m:, None].to(dtype), u.to(dtype)))
+
+
+def multiplied(factor: Callable[[Tensor, Tensor], Tensor]) -> Hooks:
+    """By a factor of scores, of places of queries and keys."""
+
+    def attend(q: Tensor, k: Tensor, v: Tensor, u: Tensor, mask: Tensor | None) -> Tensor:
+        scores = factor(u[-q.shape[-2] :, None].to(q.dtype), u) * (q @ k.mT) / 4
+        return dot_product_attention(torch.zeros_like(q), k, v, bias=scores, mask=mask)[0]
+
+    return Hooks(attend=attend)
+
+
+@pytest.mark.parametrize(
+    ("hooks", "tokens", "answer", "value"),
+    [
+        (biased(lambda t, u: -(u - t).abs() / 8), "line", "direction", False),
+        (biased(lambda t, u: (t - u) / 8), "line", "direction", True),
+        (coded(lambda x, places: places < 500), "line", "defined", 500),  # a code of zeros is none
+        (coded(lambda x, graph: torch.arange(len(graph))), "graph", "shift", False),  # by the number of the node
+        (coded(lambda x, graph: graph.sum(dim=1)), "graph", "shift", True),  # by its degree
+        # besides a vector for each token
+        (biased(lambda t, u: (u - t) / 4), "line", "pairs", "no"),  # a column
+        (biased(lambda t, u: (u - t) ** 2 / 400), "line", "pairs", "no"),  # two
+        (biased(lambda t, u: (t * u).sqrt() / 8), "line", "pairs", "no"),  # a product, though not of offsets
+        (biased(lambda t, u: -(t - u).abs().sqrt()), "line", "pairs", "offsets"),
+        (biased(lambda t, u: -((t - u).abs() / (t + 1)).sqrt()), "line", "pairs", "yes"),
+        (multiplied(lambda t, u: 1 / (1 + t)), "line", "pairs", "no"),  # all scores of a query alike
+        (multiplied(lambda t, u: 1 + (t - u).cos() / 9 + (t - u).abs().sqrt() / 9), "line", "pairs", "yes"),
+    ],
+)  # fmt: skip
+def test_an_answer_is_found_by_running(
+    hooks: Hooks, tokens: schemes.Tokens, answer: str, value: object
+) -> None:
+    assert getattr(answers(lambda sizes: hooks, tokens), answer) == value
 
 
 def test_columns_that_give_something_else_are_none() -> None:
@@ -146,61 +160,9 @@ def test_what_the_columns_give_is_what_the_layer_gives() -> None:
         assert torch.allclose(ours, layer(q[None], k[None], v[None])[0])
 
 
-@pytest.mark.parametrize(
-    ("bias", "pairs"),
-    [
-        (lambda t, u: (u - t) / 4, "no"),  # a column
-        (lambda t, u: (u - t) ** 2 / 400, "no"),  # two
-        (lambda t, u: (t * u).sqrt() / 8, "no"),  # a product, though not of offsets
-        (lambda t, u: -(t - u).abs().sqrt(), "offsets"),
-        (lambda t, u: -((t - u).abs() / (t + 1)).sqrt(), "yes"),
-    ],
-)
-def test_what_is_needed_besides_a_vector_for_each_token(
-    bias: Callable[[Tensor, Tensor], Tensor], pairs: str
-) -> None:
-    def make(sizes: Sizes) -> Hooks:
-        return Hooks(bias=lambda m, u, dtype: bias(u[-m:, None].to(dtype), u.to(dtype)))
-
-    assert answers(make).pairs == pairs
-
-
-def test_a_score_that_asks_the_query_for_each_offset_needs_pairs() -> None:
-    """Not so one that multiplies all scores of a query."""
-
-    def own(factor: Callable[[Tensor, Tensor], Tensor]) -> Callable[[Sizes], Hooks]:
-        def attend(q: Tensor, k: Tensor, v: Tensor, u: Tensor, mask: Tensor | None) -> Tensor:
-            t = u[-q.shape[-2] :, None].to(q.dtype)
-            scores = factor(t, u) * (q @ k.mT) / 4
-            return dot_product_attention(torch.zeros_like(q), k, v, bias=scores, mask=mask)[0]
-
-        return lambda sizes: Hooks(attend=attend)
-
-    assert answers(own(lambda t, u: 1 / (1 + t))).pairs == "no"
-    assert answers(own(lambda t, u: 1 + (t - u).cos() / 9 + (t - u).abs().sqrt() / 9)).pairs == "yes"
-
-
 def test_tokens_lie_in_one_of_four_ways() -> None:
     with pytest.raises(ValueError, match="tokens must be one of line, grid, time, graph, got 'tree'"):
         Candidate("own", "", lambda sizes: Hooks(), "tree")  # type: ignore[arg-type]
-
-
-def test_a_code_that_is_not_there_does_not_count() -> None:
-    def add(x: Tensor, places: Tensor) -> Tensor:
-        return x + (places[-len(x) :, None] < 500).to(x.dtype)
-
-    assert answers(lambda sizes: Hooks(add=add)).defined == 500
-
-
-def test_nodes_that_are_numbered_otherwise() -> None:
-    def by_number(x: Tensor, graph: Tensor) -> Tensor:
-        return x + torch.arange(len(graph))[-len(x) :, None].to(x.dtype)
-
-    def by_degree(x: Tensor, graph: Tensor) -> Tensor:
-        return x + graph.sum(dim=1)[-len(x) :, None].to(x.dtype)
-
-    assert not answers(lambda sizes: Hooks(add=by_number), "graph").shift
-    assert answers(lambda sizes: Hooks(add=by_degree), "graph").shift
 
 
 # --- Counts
@@ -280,10 +242,11 @@ def test_what_is_followed_to_128k_is_met_on_the_way(name: str) -> None:
 
 
 def test_what_is_no_polynomial_is_not_followed() -> None:
-    cube = lambda n: torch.ones(n // 8, n // 8, n // 8)  # noqa: E731
-    make = lambda sizes: Hooks(add=lambda x, places: x + cube(len(x)).sum())  # noqa: E731
+    def add(x: Tensor, places: Tensor) -> Tensor:
+        return x + torch.ones(3 * [len(x) // 8]).sum()
+
     with pytest.raises(RuntimeError, match="own takes is no polynomial"):
-        answers(make)
+        answers(lambda sizes: Hooks(add=add))
 
 
 def test_nothing_of_the_state_around_matters() -> None:
@@ -327,9 +290,7 @@ def test_what_is_known_of_the_schemes() -> None:
 
 def test_every_scheme_of_the_package_is_there() -> None:
     """By the functions that make them, but for those that are other hooks to say the same."""
-    source = (schemes.__file__, "r")
-    with open(*source, encoding="utf-8") as file:
-        used = set(re.findall(r"\w+", file.read()))
+    used = set(re.findall(r"\w+", Path(schemes.__file__).read_text(encoding="utf-8")))
     made = {
         name
         for name in (*posenc.__all__, *posenc.rotary.__all__)

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import warnings
-from typing import Any
-
-import missing
 import torch
+from peers import peer
 
 from posenc import forget_bias
 from posenc.nn import ContextualPositions, ForgetGate
 
-try:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it compiles by torch.jit.script
-        x_transformers: Any = importlib.import_module("x_transformers.x_transformers")
-except ModuleNotFoundError:
-    missing.skip_or_fail("peers", "no x_transformers: pip install 'posenc[peers]'")
+x_transformers = peer("x_transformers.x_transformers")
 
 
 def random(*shape: int) -> torch.Tensor:

@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
-import warnings
-from typing import Any
-
-import missing
 import numpy as np
 import pytest
 import torch
+from peers import peer
 
 from posenc import anchor_distances, laplacian_eigenvectors, random_walk_probabilities
 from posenc.graphs import adjacency
-
-
-def peer(name: str) -> Any:
-    try:
-        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):  # of torch.jit
-            return importlib.import_module(name)
-    except ModuleNotFoundError:
-        missing.skip_or_fail("peers", f"no {name}: pip install 'posenc[peers]'")
-
 
 networkx = peer("networkx")
 transforms, geometric = peer("torch_geometric.transforms"), peer("torch_geometric.utils")

@@ -2,194 +2,120 @@
 
 from __future__ import annotations
 
-import importlib
-import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import missing
 import pytest
 import torch
+from peers import close, modeling, peer, random, seeded
 
-from posenc import alibi_slopes, apply_rotary, dot_product_attention, sinusoidal_frequencies, t5_bias
-from posenc.masks import check_padding, masked_mean, positions_from_mask
-from posenc.nn import AlibiAttention, AlibiBias, LearnedEncoding, RotaryEmbedding, SinusoidalEncoding, T5Bias
-from posenc.relative import t5_bucket
-from posenc.rotary import (
-    apply_rotary_axes,
-    apply_xpos,
-    axial_frequencies,
-    dynamic_ntk_frequencies,
+from posenc import (
+    alibi_slopes,
+    dot_product_attention,
     linear_frequencies,
     llama3_frequencies,
-    longrope_attention_factor,
-    longrope_frequencies,
-    mrope_coordinates,
-    mrope_frequencies,
-    proportional_frequencies,
+    t5_bias,
+    t5_bucket,
     yarn_attention_factor,
     yarn_frequencies,
 )
-
-
-def peer(name: str) -> Any:
-    """A peer's module; without it these tests are skipped, except where a skipped test would go unnoticed."""
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError:
-        missing.skip_or_fail("peers", f"no {name}: pip install 'posenc[peers]'")
-
+from posenc.masks import check_padding, masked_mean, positions_from_mask
+from posenc.nn import AlibiAttention, AlibiBias, LearnedEncoding, RotaryEmbedding, SinusoidalEncoding, T5Bias
+from posenc.rotary import (
+    dynamic_ntk_frequencies,
+    longrope_attention_factor,
+    longrope_frequencies,
+    proportional_frequencies,
+)
 
 transformers = peer("transformers")
 
 IDS = [torch.arange(3, 3 + n) for n in (5, 2, 7)]
-SIZES: dict[str, Any] = {
-    "vocab_size": 50,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-}
 # Larger than usual: at the usual 0.02 an untrained model hardly reacts to anything, pads included.
-SIZES |= {"intermediate_size": 32, "initializer_range": 0.5}
-GPT2_SIZES = {"vocab_size": 50, "n_embd": 16, "n_layer": 2, "n_head": 2, "bos_token_id": 1, "eos_token_id": 2}
+SIZES: dict[str, Any] = {
+    "vocab_size": 50, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32,
+    "initializer_range": 0.5,
+}  # fmt: skip
+MODELS: dict[str, dict[str, Any]] = {
+    "BertModel": SIZES,
+    "LlamaModel": SIZES | {"pad_token_id": 0},
+    "GPT2Model": {
+        "vocab_size": 50, "n_embd": 16, "n_layer": 2, "n_head": 2, "bos_token_id": 1, "eos_token_id": 2,
+        "initializer_range": 0.5,
+    },
+    "T5EncoderModel": {
+        "vocab_size": 50, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2,
+    },
+}  # fmt: skip
 
 
-def seeded(kind: str, **sizes: Any) -> torch.nn.Module:
-    """A small randomly initialised model, in evaluation mode."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        config = getattr(transformers, f"{kind}Config")(**sizes)
-        return getattr(transformers, f"{kind}Model")(config).eval()
-
-
-@pytest.fixture(params=[torch.float32, torch.float64], ids=str)
-def bert(request: pytest.FixtureRequest) -> torch.nn.Module:
-    return seeded("Bert", **SIZES).to(request.param)
+def model_of(name: str) -> Any:
+    config = getattr(transformers, name.replace("Encoder", "").replace("Model", "Config"))
+    return seeded(getattr(transformers, name), config(**MODELS[name]))
 
 
 # --- Padding ------------------------------------------------------------------------------------------------
 
+Wrapped = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
-def masked(model: torch.nn.Module) -> Any:
+
+def masked(model: Any) -> Wrapped:
     """A model of Hugging Face as the book calls it."""
-    return lambda ids, mask: model(input_ids=ids, attention_mask=(~mask).long()).last_hidden_state
+    return lambda ids, mask: model(input_ids=ids, attention_mask=(~mask).long())[0]
 
 
-def test_bert_passes_on_the_right_and_counts_its_positions_by_place(bert: torch.nn.Module) -> None:
-    report = check_padding(masked(bert), IDS)
-    assert report.right.ok
-    assert not report.left.ok
-    assert report.left.change > 0.1
-    assert report.left.content <= report.left.tolerance
+def counted(model: Any) -> Wrapped:
+    """With positions from the mask."""
+
+    def run(ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        return model(input_ids=ids, attention_mask=(~mask).long(), position_ids=positions_from_mask(mask))[0]
+
+    return run
 
 
-def test_bert_passes_on_both_sides_with_positions_from_the_mask(bert: torch.nn.Module) -> None:
-    def model(ids: torch.Tensor, padding_mask: torch.Tensor) -> Any:
-        real, positions = (~padding_mask).long(), positions_from_mask(padding_mask)
-        return bert(input_ids=ids, attention_mask=real, position_ids=positions).last_hidden_state
-
-    assert check_padding(model, IDS).ok
-    assert check_padding(lambda i, m: masked_mean(model(i, m), m), IDS).ok
+def pooled(model: Any) -> Wrapped:
+    return lambda ids, mask: masked_mean(counted(model)(ids, mask), mask)
 
 
-def test_bert_without_its_mask_is_caught(bert: torch.nn.Module) -> None:
-    report = check_padding(lambda ids, mask: bert(ids).last_hidden_state, IDS)
-    for change in (report.right, report.left):
-        assert change.change > 0.1
-        assert "what the pads hold gets in" in str(change)
+def pooled_with_pads(model: Any) -> Wrapped:
+    return lambda ids, mask: counted(model)(ids, mask).mean(dim=1)
 
 
-def test_mean_over_all_places_is_caught(bert: torch.nn.Module) -> None:
-    assert not check_padding(lambda ids, mask: masked(bert)(ids, mask).mean(dim=1), IDS).right.ok
+def bare(model: Any) -> Wrapped:
+    return lambda ids, mask: model(input_ids=ids)[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "wrap", "right", "left"),
+    [
+        ("BertModel", masked, True, False),  # it counts its positions by place
+        ("BertModel", counted, True, True),
+        ("BertModel", pooled, True, True),
+        ("BertModel", pooled_with_pads, False, False),
+        ("BertModel", bare, False, False),
+        ("GPT2Model", masked, True, False),
+        ("GPT2Model", counted, True, True),
+        ("LlamaModel", masked, True, True),  # relative positions do not care for the side
+        ("T5EncoderModel", masked, True, True),
+    ],
+)
+def test_padding_gets_in(name: str, wrap: Callable[[Any], Wrapped], right: bool, left: bool) -> None:
+    report = check_padding(wrap(model_of(name)), IDS)
+    assert (report.right.ok, report.left.ok) == (right, left)
+    for found in (report.right, report.left):
+        assert found.ok or found.change > 0.01
+        assert ("what the pads hold gets in" in str(found)) == (wrap in (bare, pooled_with_pads))
 
 
 def test_an_inverted_mask_is_caught_without_a_bias() -> None:
     """Llama has no bias and its pads are zeros here: the mask turned round, only what they hold can tell."""
-    llama = seeded("Llama", **SIZES, pad_token_id=0)
-    assert check_padding(masked(llama), IDS).ok
-    left = check_padding(lambda ids, mask: masked(llama)(ids, ~mask), IDS).left
+    left = check_padding(lambda ids, mask: masked(model_of("LlamaModel"))(ids, ~mask), IDS).left
     assert left.inverted
     assert not left.ok
 
 
-def test_gpt2_needs_position_ids_on_the_left() -> None:
-    model = seeded("GPT2", **GPT2_SIZES, initializer_range=0.5)
-    report = check_padding(masked(model), IDS)
-    assert report.right.ok
-    assert not report.left.ok
-
-    def counted(ids: torch.Tensor, padding_mask: torch.Tensor) -> Any:
-        positions = positions_from_mask(padding_mask)
-        return model(input_ids=ids, attention_mask=(~padding_mask).long(), position_ids=positions)[0]
-
-    assert check_padding(counted, IDS).ok
-
-
-def test_relative_positions_do_not_care_for_the_side() -> None:
-    sizes = {"vocab_size": 50, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2}
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        t5 = transformers.T5EncoderModel(transformers.T5Config(**sizes)).eval()
-    assert check_padding(masked(t5), IDS).ok
-    assert check_padding(masked(seeded("Llama", **SIZES)), IDS).ok
-
-
 # --- Rotary embedding ---------------------------------------------------------------------------------------
-
-
-def queries(*shape: int) -> tuple[torch.Tensor, torch.Tensor]:
-    q, k = torch.randn(2, *shape, generator=torch.Generator().manual_seed(0))
-    return q, k
-
-
-def close(ours: Any, theirs: Any, tolerance: float = 1e-5) -> None:
-    torch.testing.assert_close(torch.as_tensor(ours), torch.as_tensor(theirs), rtol=0, atol=tolerance)
-
-
-def test_llama_is_half() -> None:
-    llama = peer("transformers.models.llama.modeling_llama")
-    config = transformers.LlamaConfig(hidden_size=64, num_attention_heads=2)
-    q, k = queries(2, 3, 50, 32)
-    cos, sin = llama.LlamaRotaryEmbedding(config)(q, torch.arange(50)[None].expand(2, -1))
-    for ours, theirs in zip(
-        RotaryEmbedding(32, layout="half")(q, k), llama.apply_rotary_pos_emb(q, k, cos, sin), strict=True
-    ):
-        close(ours, theirs)
-        with pytest.raises(AssertionError):
-            close(RotaryEmbedding(32)(q, k)[0], theirs)
-
-
-def test_llama_4_is_interleaved() -> None:
-    llama4 = peer("transformers.models.llama4.modeling_llama4")
-    q, k = queries(2, 50, 3, 32)  # heads after the sequence
-    code = torch.polar(
-        torch.ones(50, 16), torch.arange(50)[:, None] * torch.from_numpy(sinusoidal_frequencies(32)).float()
-    )
-    theirs = llama4.apply_rotary_emb(q, k, code[None].expand(2, -1, -1))
-    for x, turned in zip((q, k), theirs, strict=True):
-        close(apply_rotary(x, torch.arange(50)[None, :, None]), turned)
-
-
-def test_gpt_neox_is_half_and_partial() -> None:
-    neox = peer("transformers.models.gpt_neox.modeling_gpt_neox")
-    config = transformers.GPTNeoXConfig(hidden_size=64, num_attention_heads=2)
-    assert config.rope_parameters["partial_rotary_factor"] == 0.25
-    q, k = queries(1, 2, 50, 32)
-    cos, sin = neox.GPTNeoXRotaryEmbedding(config)(q, torch.arange(50)[None])
-    theirs = neox.apply_rotary_pos_emb(q, k, cos, sin)
-    for x, turned in zip((q, k), theirs, strict=True):
-        close(apply_rotary(x, 50, layout="half", rotary_dim=8), turned)
-
-
-def test_gpt_j_is_interleaved() -> None:
-    gptj = peer("transformers.models.gptj.modeling_gptj")
-    config = transformers.GPTJConfig()
-    assert (config.rotary_dim, config.n_embd // config.n_head) == (64, 256)
-    sin, cos = gptj.create_sinusoidal_positions(50, 32).chunk(2, dim=-1)
-    q, _ = queries(2, 50, 3, 32)
-    close(
-        apply_rotary(q, torch.arange(50)[None, :, None]), gptj.apply_rotary_pos_emb(q, sin[None], cos[None])
-    )
 
 
 SHORT, LONG = torch.linspace(1, 1.5, 16).tolist(), torch.linspace(1, 40, 16).tolist()
@@ -269,40 +195,12 @@ def test_every_scaled_rope_type_is_held_against_ours() -> None:
     assert {parameters["rope_type"] for parameters, *_ in ROPE_TYPES} == set(functions)
 
 
-def test_qwen2_vl_has_three_coordinates_and_is_half() -> None:
-    qwen = peer("transformers.models.qwen2_vl.modeling_qwen2_vl")
-    config = transformers.Qwen2VLTextConfig(
-        hidden_size=256, num_attention_heads=2, rope_parameters={"rope_type": "default", "rope_theta": 1e4}
-    )
-    places = torch.from_numpy(mrope_coordinates([5, (1, 4, 6), 3, (2, 3, 3), 4]))
-    q, k = queries(1, 2, len(places), 128)
-    cos, sin = qwen.Qwen2VLRotaryEmbedding(config)(q, places.T[:, None])
-    theirs = qwen.apply_rotary_pos_emb(q, k, cos, sin)
-    omega = mrope_frequencies(128, (16, 24, 24))
-    for x, turned in zip((q, k), theirs, strict=True):
-        close(apply_rotary_axes(x, places, omega, layout="half"), turned)
-
-
-def test_qwen2_vl_counts_text_and_images_as_we_do() -> None:
-    config = transformers.Qwen2VLConfig()
-    config.vision_config.spatial_merge_size = 1
-    qwen = peer("transformers.models.qwen2_vl.modeling_qwen2_vl").Qwen2VLModel
-    parts: list[Any] = [5, (1, 4, 6), 3, (1, 7, 2), 4]
-    kinds = torch.cat([torch.full((p,), 0) if isinstance(p, int) else torch.ones(p[1] * p[2]) for p in parts])
-    model = qwen.__new__(qwen)
-    torch.nn.Module.__init__(model)
-    model.config = config
-    images = torch.tensor([p for p in parts if not isinstance(p, int)])
-    theirs, _ = model.get_rope_index(torch.zeros(1, len(kinds), dtype=torch.long), kinds.int()[None], images)
-    assert torch.equal(theirs[:, 0].T, torch.from_numpy(mrope_coordinates(parts)))
-
-
 @pytest.mark.parametrize("per_grid", [0.25, 0.5, 1.0, 2.4])
 def test_qwen2_5_vl_counts_time_in_seconds_and_rounds_down(per_grid: float) -> None:
     """As the chapter on time has it: floor(tokens_per_second · seconds), 2 a second in the released models."""
     config = transformers.Qwen2_5_VLConfig()
     config.vision_config.spatial_merge_size, config.vision_config.tokens_per_second = 1, 2
-    qwen = peer("transformers.models.qwen2_5_vl.modeling_qwen2_5_vl").Qwen2_5_VLModel
+    qwen = modeling("qwen2_5_vl").Qwen2_5_VLModel
     model = qwen.__new__(qwen)
     torch.nn.Module.__init__(model)
     model.config = config
@@ -321,36 +219,6 @@ def test_qwen2_5_omni_counts_40_ms_and_whisper_20() -> None:
     assert transformers.WhisperConfig().max_source_positions == 30 * 50
 
 
-def test_qwen2_vl_vision_is_axial_and_half() -> None:
-    qwen = peer("transformers.models.qwen2_vl.modeling_qwen2_vl")
-    config = transformers.Qwen2VLConfig().vision_config
-    grid = torch.cartesian_prod(torch.arange(3), torch.arange(4))
-    dim = config.embed_dim // config.num_heads
-    q, k = queries(12, 2, dim)  # heads after the sequence
-    cos, sin = qwen.Qwen2VLVisionRotaryEmbedding(config)(q, grid)
-    theirs, _ = qwen.apply_rotary_pos_emb_vision(q, k, cos, sin)
-    ours = apply_rotary_axes(q.transpose(0, 1), grid, axial_frequencies(dim, 2), layout="half")
-    close(ours.transpose(0, 1), theirs)
-
-
-def test_xpos_of_rotary_embedding_torch() -> None:
-    theirs = peer("rotary_embedding_torch").RotaryEmbedding(32, use_xpos=True)
-    q, k = queries(1, 2, 50, 32)
-    expected = theirs.rotate_queries_and_keys(q, k)
-    for ours, turned in zip(apply_xpos(q, k, 50, center=25), expected, strict=True):
-        close(ours, turned.detach())
-
-
-def test_axial_frequencies_of_rotary_embedding_torch() -> None:
-    package = peer("rotary_embedding_torch")
-    angles = package.RotaryEmbedding(16).get_axial_freqs(3, 5)
-    q, _ = queries(2, 3, 5, 32)
-    theirs = package.apply_rotary_emb(angles, q)
-    grid = torch.cartesian_prod(torch.arange(3), torch.arange(5))
-    ours = apply_rotary_axes(q.flatten(1, 2), grid, axial_frequencies(32, 2))
-    close(ours.unflatten(1, (3, 5)), theirs.detach())
-
-
 # --- T5 -----------------------------------------------------------------------------------------------------
 
 
@@ -358,10 +226,7 @@ def t5_attention(bidirectional: bool) -> Any:
     """Its first self-attention layer, of an encoder or of a decoder."""
     config = transformers.T5Config(d_model=24, d_kv=8, num_heads=3, dropout_rate=0.0)
     config.is_decoder = not bidirectional
-    t5 = peer("transformers.models.t5.modeling_t5")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return t5.T5Attention(config, has_relative_attention_bias=True, layer_idx=0).eval()
+    return seeded(modeling("t5").T5Attention, config, has_relative_attention_bias=True, layer_idx=0)
 
 
 @pytest.mark.parametrize("bidirectional", [True, False])
@@ -385,7 +250,7 @@ def test_bias_of_t5_with_its_checkpoint_and_while_decoding(bidirectional: bool) 
 
 
 def test_t5_adds_its_bias_to_scores_that_are_not_scaled() -> None:
-    theirs, x = t5_attention(True), queries(1, 30, 24)[0]
+    theirs, x = t5_attention(True), random(1, 30, 24)
     expected = theirs(x)[0]
     q, k, v = (m(x).unflatten(-1, (3, 8)).transpose(1, 2) for m in (theirs.q, theirs.k, theirs.v))
     bias = t5_bias(theirs.relative_attention_bias.weight, 30)
@@ -425,9 +290,7 @@ def model_of_transformers() -> torch.nn.Module:
             length = x.shape[-2]
             return self.attention(q, k, x) + (self.bias(length).exp() + self.t5(length)).to(x.dtype) @ x
 
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        return Model(Config()).eval()
+    return seeded(Model, Config())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
@@ -447,39 +310,28 @@ def test_from_pretrained_spoils_no_table(dtype: torch.dtype, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("heads", [8, 12, 40])
-def test_bloom_adds_m_times_u(heads: int) -> None:
-    """Row by row the same but for a constant, m · t, that softmax does not see."""
-    bloom = peer("transformers.models.bloom.modeling_bloom")
-    theirs = bloom.build_alibi_tensor(torch.ones(1, 50), heads, torch.float32)
-    m, t = alibi_slopes(heads, like=theirs)[:, None, None], torch.arange(50.0)[:, None]
-    close(AlibiBias(heads, causal=False)(50).tril(), (theirs - m * t).float().tril())
-
-
-@pytest.mark.parametrize("heads", [8, 12, 40])
-def test_mpt_counts_from_the_last_key(heads: int) -> None:
-    theirs = peer("transformers.models.mpt.modeling_mpt").build_mpt_alibi_tensor(heads, 50)
-    close(AlibiBias(heads)(1, 50), theirs)
-
-
-@pytest.mark.parametrize("heads", [8, 12, 40])
-def test_x_transformers_is_symmetric(heads: int) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of what it imports
-        package = peer("x_transformers.x_transformers")
-    theirs = package.AlibiPositionalBias(heads)
-    ours = AlibiBias(heads, causal=False)
-    close(ours(50), theirs(50, 50))
-    close(ours(3, 40), package.AlibiPositionalBias(heads)(3, 40))
-    t = torch.tensor([[0, 1, 2], [7, 8, 10]])
-    close(ours(query_positions=t), theirs.forward_custom_pos(t))
+def test_biases_of_bloom_mpt_and_x_transformers(heads: int) -> None:
+    """Bloom adds m · u: the same but for m · t, a constant in each row. MPT counts from the last key."""
+    ours, bloom = (
+        AlibiBias(heads, causal=False),
+        modeling("bloom").build_alibi_tensor(torch.ones(1, 50), heads, torch.float32),
+    )
+    m, t = alibi_slopes(heads, like=bloom)[:, None, None], torch.arange(50.0)[:, None]
+    close(ours(50).tril(), (bloom - m * t).float().tril())
+    close(AlibiBias(heads)(1, 50), modeling("mpt").build_mpt_alibi_tensor(heads, 50))
+    symmetric, places = (
+        peer("x_transformers.x_transformers").AlibiPositionalBias,
+        torch.tensor([[0, 1, 2], [7, 8, 10]]),
+    )
+    close(ours(50), symmetric(heads)(50, 50))
+    close(ours(3, 40), symmetric(heads)(3, 40))
+    close(ours(query_positions=places), symmetric(heads).forward_custom_pos(places))
 
 
 def test_attention_of_bloom() -> None:
-    bloom = peer("transformers.models.bloom.modeling_bloom")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        layer = bloom.BloomAttention(transformers.BloomConfig(hidden_size=48, n_head=6), layer_idx=0).eval()
-    x, _ = queries(2, 40, 48)
+    bloom = modeling("bloom")
+    layer = seeded(bloom.BloomAttention, transformers.BloomConfig(hidden_size=48, n_head=6), layer_idx=0)
+    x = random(2, 40, 48)
     bias = bloom.build_alibi_tensor(torch.ones(2, 40), 6, torch.float32)
     later = torch.full((40, 40), -torch.inf).triu(1)
     theirs, _ = layer(x, torch.zeros_like(x), bias, later)
@@ -488,11 +340,9 @@ def test_attention_of_bloom() -> None:
 
 
 def test_attention_of_mpt() -> None:
-    mpt = peer("transformers.models.mpt.modeling_mpt")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        layer = mpt.MptAttention(transformers.MptConfig(d_model=48, n_heads=6), layer_idx=0).eval()
-    x, _ = queries(2, 40, 48)
+    mpt = modeling("mpt")
+    layer = seeded(mpt.MptAttention, transformers.MptConfig(d_model=48, n_heads=6), layer_idx=0)
+    x = random(2, 40, 48)
     later = torch.ones(40, 40, dtype=torch.bool).triu(1)
     theirs, _ = layer(x, mpt.build_mpt_alibi_tensor(6, 40), attention_mask=later)
     q, k, v = (part.unflatten(-1, (6, 8)).transpose(1, 2) for part in layer.Wqkv(x).chunk(3, dim=-1))
@@ -501,13 +351,11 @@ def test_attention_of_mpt() -> None:
 
 def test_falcon_adds_its_bias_before_the_scale() -> None:
     """So its slopes are the published ones over sqrt(d), and rounded to bfloat16 besides."""
-    falcon = peer("transformers.models.falcon.modeling_falcon")
+    falcon = modeling("falcon")
     sizes: dict[str, Any] = {"hidden_size": 128, "num_attention_heads": 8, "alibi": True}
     config = transformers.FalconConfig(**sizes, multi_query=False, attn_implementation="eager")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        layer = falcon.FalconAttention(config, layer_idx=0).eval()
-    x, _ = queries(2, 40, 128)
+    layer = seeded(falcon.FalconAttention, config, layer_idx=0)
+    x = random(2, 40, 128)
     bias = falcon.build_alibi_tensor(torch.ones(2, 40, dtype=torch.long), 8, torch.float32)
     later = torch.full((2, 1, 40, 40), -torch.inf).triu(1)
     with torch.random.fork_rng(devices=[]):
