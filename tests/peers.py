@@ -10,9 +10,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import missing
 import pytest
 import torch
+
+from tests import missing
 
 
 def peer(name: str) -> Any:

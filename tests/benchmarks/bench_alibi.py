@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import torch
-from benchmark import Row, Run, call, new_bytes, run
 from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from posenc.alibi import alibi_bias, alibi_slopes
 from posenc.nn import AlibiAttention
+from tests.benchmarks.benchmark import Row, Run, call, new_bytes, run
 
 SHAPE = (1, 32, 2048, 64)
 LENGTHS = (2048, 4096, 8192)

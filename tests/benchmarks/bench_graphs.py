@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from benchmark import Row, Run, call, peer, run
 from scipy import sparse
 from scipy.sparse import csgraph, linalg
 
 from posenc.graphs import anchor_distances, laplacian_eigenvectors, random_walk_probabilities
+from tests.benchmarks.benchmark import Row, Run, call, peer, run
 
 
 def random_graph(n: int, edges: int, groups: int = 1) -> Any:

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 import torch
-from benchmark import Row, call, copies, new_bytes, run
 from torch import Tensor
 from torch.nn import functional
 
 from posenc.grids import Order, grid_encoding, interpolate_grid
 from posenc.nn import GridEncoding, GridRotary
 from posenc.rotary import mixed_frequencies
+from tests.benchmarks.benchmark import Row, call, copies, new_bytes, run
 
 SHAPE, DIM = (128, 128), 768
 QUERIES = (1, 16, 64 * 64, 64)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import torch
-from benchmark import Row, Run, call, new_bytes, peer, run, trained
 
 from posenc.nn import FireBias, KerpleBias, RelativeBias, T5Bias
+from tests.benchmarks.benchmark import Row, Run, call, new_bytes, peer, run, trained
 
 HEADS, N = 12, 2048
 

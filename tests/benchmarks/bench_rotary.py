@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
-from benchmark import Row, Run, call, copies, new_bytes, peer, run, trained
 from torch import Tensor
 from torch._dynamo.testing import CompileCounter
 
 from posenc.nn import RotaryEmbedding
 from posenc.rotary import apply_rotary
-from posenc.rotary.layouts import Layout
+from posenc.rotary._turn import Layout
+from tests.benchmarks.benchmark import Row, Run, call, copies, new_bytes, peer, run, trained
 
 LONG, STEP, TRAIN = (1, 32, 2048, 128), (1, 32, 1, 128), (8, 12, 512, 64)
 LAYOUTS: tuple[Layout, Layout] = ("interleaved", "half")

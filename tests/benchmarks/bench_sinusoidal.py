@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 
 import torch
-from benchmark import Row, Run, call, print_table
 
 from posenc.sinusoidal import sinusoidal_encoding
+from tests.benchmarks.benchmark import Row, Run, call, print_table
 
 
 def common_recipe(n: int, dim: int) -> torch.Tensor:

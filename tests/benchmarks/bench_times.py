@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from benchmark import Row, call, run
 
 from posenc.nn import SinusoidalEncoding, TimeEncoding
 from posenc.sinusoidal import sinusoidal_encoding
 from posenc.times import nearest_index, periodic_encoding, time_encoding
+from tests.benchmarks.benchmark import Row, call, run
 
 N, DIM = 20_000, 256
 PERIODS: dict[str, Any] = {"shortest": 0.2, "longest": 600.0}

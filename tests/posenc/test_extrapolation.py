@@ -11,16 +11,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import (
-    alibi_bias,
-    dot_product_attention,
-    linear_frequencies,
-    llama3_frequencies,
-    logn_scale,
-    ntk_frequencies,
-    sinusoidal_frequencies,
-    yarn_frequencies,
-)
+from posenc import alibi_bias, dot_product_attention, logn_scale, sinusoidal_frequencies
 from posenc.extrapolation import (
     attention_entropy,
     first_negative,
@@ -30,7 +21,13 @@ from posenc.extrapolation import (
     turns,
     unseen_angles,
 )
-from posenc.rotary import proportional_frequencies
+from posenc.rotary import (
+    linear_frequencies,
+    llama3_frequencies,
+    ntk_frequencies,
+    proportional_frequencies,
+    yarn_frequencies,
+)
 from posenc.shift import relative_kernel
 
 LENGTHS = st.integers(2, 400)

@@ -9,9 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import taken
 import torch
-from taken import block, random
 from torch.nn import functional
 
 import posenc
@@ -25,6 +23,8 @@ from posenc.nn import (
     SinusoidalEncoding,
     T5Bias,
 )
+from tests import taken
+from tests.taken import block, random
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float64]
 LAYOUTS: list[Any] = ["interleaved", "half"]
@@ -73,7 +73,7 @@ def check_learned_table(block: SimpleNamespace, dtype: torch.dtype) -> None:
     close(mixed(x, offset=8).detach(), (x.double() + mixed.weight[8:].double()).to(dtype).detach())
     for length, trains in ((53, True), (7, False), (20, False)):
         theirs.requires_grad_(trains)
-        wanted = posenc.interpolate_table(theirs.weight.detach(), length)
+        wanted = posenc.learned.interpolate_table(theirs.weight.detach(), length)
         theirs.resize(length)
         close(theirs.weight.detach(), wanted)
         assert theirs.weight.requires_grad == trains
@@ -83,7 +83,7 @@ def check_image_table(block: SimpleNamespace, dtype: torch.dtype) -> None:
     table, old = random(2 + 8 * 6, 5, dtype=dtype), (8, 6)
     for new in ((13, 11), (5, 4), old):
         for antialias in (False, True):
-            ours = posenc.interpolate_grid(table, old, new, class_tokens=2, antialias=antialias)
+            ours = posenc.grids.interpolate_grid(table, old, new, class_tokens=2, antialias=antialias)
             close(block.resize_image_table(table, old, new, class_tokens=2, antialias=antialias), ours)
 
 
@@ -135,7 +135,7 @@ def check_t5_bias(block: SimpleNamespace, dtype: torch.dtype) -> None:
     for n, far in ((32, 128), (64, 128), (16, 20), (128, 800), (18, 128)):
         for both in (True, False):
             sizes: dict[str, Any] = {"num_buckets": n, "max_distance": far, "bidirectional": both}
-            assert torch.equal(block.t5_bucket(k, **sizes), posenc.t5_bucket(k, **sizes))
+            assert torch.equal(block.t5_bucket(k, **sizes), posenc.relative.t5_bucket(k, **sizes))
             theirs, ours = block.T5Bias(3, **sizes).to(dtype), T5Bias(3, **sizes).to(dtype)
             ours.load_state_dict(theirs.relative_attention_bias.state_dict())
             assert torch.equal(theirs(90), ours(90))
@@ -284,11 +284,12 @@ def check_from_config(block: SimpleNamespace, dtype: torch.dtype) -> None:
     x = random(1, 4, 300, 16, dtype=dtype)
     longer = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 512}
     for config, frequencies, scale in (
-        (LLAMA, posenc.llama3_frequencies(16, 8.0, original_length=512, base=5e5), 1.0),
-        (QWEN | {"rope_scaling": longer}, posenc.yarn_frequencies(16, 4.0, original_length=512, base=1e6),
-         posenc.yarn_attention_factor(4.0)),
+        (LLAMA, posenc.rotary.llama3_frequencies(16, 8.0, original_length=512, base=5e5), 1.0),
+        (QWEN | {"rope_scaling": longer}, posenc.rotary.yarn_frequencies(16, 4.0, original_length=512, base=1e6),
+         posenc.rotary.yarn_attention_factor(4.0)),
         (QWEN | {"rope_scaling": None, "partial_rotary_factor": 0.5}, posenc.sinusoidal_frequencies(8, 1e6), 1.0),
-        (QWEN | {"rope_scaling": {"type": "linear", "factor": 8.0}}, posenc.linear_frequencies(16, 8.0, base=1e6), 1.0),
+        (QWEN | {"rope_scaling": {"type": "linear", "factor": 8.0}},
+         posenc.rotary.linear_frequencies(16, 8.0, base=1e6), 1.0),
     ):  # fmt: skip
         for layout in LAYOUTS:
             rope = block.Rope(config, layout)
@@ -337,10 +338,10 @@ def check_grid(block: SimpleNamespace, dtype: torch.dtype) -> None:
         table = posenc.grid_encoding((5, 7), 24, base=100.0, order=ours, dtype=dtype)
         close(block.grid_code(5, 7, 24, base=100.0, order=theirs, dtype=dtype), table)
     places = block.grid_places(5, 7)
-    assert places.tolist() == posenc.grid_coordinates((5, 7)).tolist()
+    assert places.tolist() == posenc.grids.grid_coordinates((5, 7)).tolist()
     x, omega = random(2, 3, 35, 16, dtype=dtype), posenc.rotary.axial_frequencies(16, 2, base=100.0)
     for layout in LAYOUTS:
-        wanted = posenc.apply_rotary_axes(x, places, omega, layout=layout)
+        wanted = posenc.rotary.apply_rotary_axes(x, places, omega, layout=layout)
         close(block.axial_rope(x, places, layout, base=100.0), wanted)
 
 

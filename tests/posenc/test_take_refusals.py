@@ -14,10 +14,11 @@ from unittest import mock
 
 import numpy as np
 import pytest
-import taken
 import torch
 import torch.distributed as dist
-from taken import random
+
+from tests import taken
+from tests.taken import random
 
 
 class Case(NamedTuple):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-from taken import block, random
 
 import posenc
+from tests.taken import block, random
 
 close = torch.testing.assert_close
 

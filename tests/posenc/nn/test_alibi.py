@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import torch
-from benchmark import new_bytes
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
@@ -17,6 +16,7 @@ from torch.nn.functional import scaled_dot_product_attention
 from posenc import alibi_bias, alibi_slopes
 from posenc.masks import key_padding_mask
 from posenc.nn import AlibiAttention, AlibiBias
+from tests.benchmarks.benchmark import new_bytes
 
 
 def qkv(*shape: int, dtype: torch.dtype = torch.float32, key_heads: int | None = None) -> list[Tensor]:

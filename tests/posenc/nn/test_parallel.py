@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import taken
 import torch
 import torch.distributed as dist
 
 import posenc
 from posenc.nn import RingAttention
+from tests import taken
 
 WORKER = Path(__file__).with_name("ring_worker.py")
 needs_gloo = pytest.mark.skipif(

@@ -14,7 +14,7 @@ from torch._dynamo.testing import CompileCounter
 from posenc import apply_rotary
 from posenc.nn import RotaryEmbedding
 from posenc.rotary import head_frequencies, interleaved_to_half, yarn_attention_factor, yarn_frequencies
-from posenc.rotary.layouts import Layout
+from posenc.rotary._turn import Layout
 
 LAYOUTS = pytest.mark.parametrize("layout", ["interleaved", "half"])
 

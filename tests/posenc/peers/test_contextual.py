@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import torch
-from peers import peer
 
 from posenc import forget_bias
 from posenc.nn import ContextualPositions, ForgetGate
+from tests.peers import peer
 
 x_transformers = peer("x_transformers.x_transformers")
 

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 import torch
-from peers import peer
-from taken import block
+
+from tests.peers import peer
+from tests.taken import block
 
 peer("transformers")
 MAPPING = peer("transformers.models.auto.configuration_auto").CONFIG_MAPPING

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from peers import peer
 
 from posenc import anchor_distances, laplacian_eigenvectors, random_walk_probabilities
 from posenc.graphs import adjacency
+from tests.peers import peer
 
 networkx = peer("networkx")
 transforms, geometric = peer("torch_geometric.transforms"), peer("torch_geometric.utils")

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from peers import close, modeling, peer, random, timm
 
-from posenc import grid_coordinates, grid_encoding, interpolate_grid, reorder_grid
-from posenc.grids import jitter_coordinates
+from posenc import grid_encoding
+from posenc.grids import grid_coordinates, interpolate_grid, jitter_coordinates, reorder_grid
 from posenc.nn import GridEncoding
 from posenc.rotary import mrope_coordinates
+from tests.peers import close, modeling, peer, random, timm
 
 transformers = peer("transformers")
 

@@ -8,26 +8,22 @@ from typing import Any
 
 import pytest
 import torch
-from peers import close, modeling, peer, random, seeded
 
-from posenc import (
-    alibi_slopes,
-    dot_product_attention,
-    linear_frequencies,
-    llama3_frequencies,
-    t5_bias,
-    t5_bucket,
-    yarn_attention_factor,
-    yarn_frequencies,
-)
+from posenc import alibi_slopes, dot_product_attention, t5_bias
 from posenc.masks import check_padding, masked_mean, positions_from_mask
 from posenc.nn import AlibiAttention, AlibiBias, LearnedEncoding, RotaryEmbedding, SinusoidalEncoding, T5Bias
+from posenc.relative import t5_bucket
 from posenc.rotary import (
     dynamic_ntk_frequencies,
+    linear_frequencies,
+    llama3_frequencies,
     longrope_attention_factor,
     longrope_frequencies,
     proportional_frequencies,
+    yarn_attention_factor,
+    yarn_frequencies,
 )
+from tests.peers import close, modeling, peer, random, seeded
 
 transformers = peer("transformers")
 

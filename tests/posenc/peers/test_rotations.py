@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from peers import close, modeling, peer, random, timm
 
-from posenc import (
-    apply_rotary,
-    apply_rotary_axes,
-    grid_coordinates,
-    mrope_coordinates,
-    sinusoidal_frequencies,
-)
+from posenc import apply_rotary, sinusoidal_frequencies
+from posenc.grids import grid_coordinates
 from posenc.nn import GridRotary, RotaryEmbedding
-from posenc.rotary import apply_xpos, axial_frequencies, mixed_frequencies, mrope_frequencies
+from posenc.rotary import (
+    apply_rotary_axes,
+    apply_xpos,
+    axial_frequencies,
+    mixed_frequencies,
+    mrope_coordinates,
+    mrope_frequencies,
+)
+from tests.peers import close, modeling, peer, random, timm
 
 transformers = peer("transformers")
 

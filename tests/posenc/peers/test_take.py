@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from peers import modeling, peer, seeded
-from taken import block, random
+
+from tests.peers import modeling, peer, seeded
+from tests.taken import block, random
 
 transformers = peer("transformers")
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import figurecheck
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -23,9 +22,11 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 from press import figures
 
-from posenc import linear_frequencies, plot, sinusoidal_encoding, sinusoidal_frequencies
+from posenc import plot, sinusoidal_encoding, sinusoidal_frequencies
 from posenc.masks import key_padding_mask
 from posenc.plot._style import WIDTH
+from posenc.rotary import linear_frequencies
+from tests.posenc.plot import figurecheck
 from tests.site import contrast
 
 WAVE = np.sin(np.arange(40) / 3)

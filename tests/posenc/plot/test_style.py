@@ -6,12 +6,10 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-import figurecheck
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from figurecheck import FIGURE
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from press import figures
@@ -21,6 +19,8 @@ from posenc.plot import _style
 from posenc.plot._labels import legend_above
 from posenc.plot._maps import on_cell
 from posenc.plot._style import COLORS, WORDS
+from tests.posenc.plot import figurecheck
+from tests.posenc.plot.figurecheck import FIGURE
 from tests.site import contrast
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc.rotary import apply_rotary, apply_rotary_axes, axes, axial_frequencies, mrope_frequencies
-from posenc.rotary.layouts import Layout
+from posenc.rotary._turn import Layout
 from posenc.sinusoidal import sinusoidal_frequencies, sinusoidal_wavelengths
 
 layouts = st.sampled_from(["interleaved", "half"])

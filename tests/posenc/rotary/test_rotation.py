@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from posenc import rotary
 from posenc.rotary import apply_rotary, apply_xpos, interleaved_to_half, offset_query, rotary_matrix
-from posenc.rotary.layouts import Layout
+from posenc.rotary._turn import Layout
 from posenc.shift import shift_matrix
 from posenc.sinusoidal import sinusoidal_frequencies, sinusoidal_wavelengths
 
