@@ -109,8 +109,8 @@ class Behind:
             page = [{name: book[name]} for book in read if name in book]
             if jobs := runs.jobs(twins(*page)):
                 left[name] = jobs
-        for page in [page for book in read for page in book.values()]:
-            runs.note(page)
+        for one in [each for book in read for each in book.values()]:
+            runs.note(one)
         if not left:
             return
         of_page = {id(job): name for name, jobs in left.items() for job in jobs}
@@ -134,8 +134,8 @@ class Behind:
                 self._build_again()
 
         self._ready().run(next_jobs(), take)
-        for page in [page for book in read for page in book.values()]:
-            runs.note(page)
+        for one in [each for book in read for each in book.values()]:
+            runs.note(one)
         if not any(waiting.values()):
             self._build_again()
 

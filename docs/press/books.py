@@ -14,6 +14,7 @@ import threading
 from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
 from press import BookError, cache, labs, pages
 from press.languages import LANGUAGES
@@ -61,14 +62,14 @@ def run_blocks(root: Path) -> None:
     runs = book_blocks.Runs()
     runs.failures.clear()
     books = unfinished(root, runs)
-    runs.execute(book_blocks.twins(*books))
+    runs.run(book_blocks.twins(*books))
     for page in [page for book in books for page in book.values()]:
         runs.note(page)
 
 
 def start(root: Path, site: Path, url: str, serving: bool) -> list[BaseProcess]:
     """Begins to build both books below the folder `site`."""
-    context = multiprocessing.get_context(_METHOD)
+    context: Any = multiprocessing.get_context(_METHOD)
     if _METHOD == "forkserver":
         context.set_forkserver_preload(_PRELOADED)
     started = []

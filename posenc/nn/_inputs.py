@@ -55,8 +55,8 @@ def check_positions(positions: Tensor, x: Tensor, offset: int = 0, name: str = "
 
 
 def check_places(
-    n_query: int | None,
-    n_key: int | None,
+    n_query: int | Tensor | None,
+    n_key: int | Tensor | None,
     query_positions: Tensor | None,
     key_positions: Tensor | None,
     like: Tensor,

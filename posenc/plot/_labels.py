@@ -87,7 +87,7 @@ def legend_above(ax: Axes) -> Legend:
 
 
 def legend_of_all(
-    figure: Figure, labelled: Mapping[str, Artist] | Axes, ncols: int, loc: str = "outside upper center"
+    figure: Figure, labelled: Mapping[str, Artist] | Axes, ncols: int, loc: Any = "outside upper center"
 ) -> None:
     """One legend for all panels, outside: of the labels of one of them, or of labels with their marks."""
     if isinstance(labelled, Axes):

@@ -273,4 +273,4 @@ def test_a_library_without_float64_is_told_so() -> None:
             return Namespace()
 
     with pytest.raises(TypeError, match="float64, which this array library has switched off"):
-        sinusoidal.sinusoidal_encoding(Limited([1, 2]), 4)
+        sinusoidal.sinusoidal_encoding(Limited([1, 2]), 4)  # type: ignore[call-overload]

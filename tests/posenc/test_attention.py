@@ -118,8 +118,8 @@ COMPLEX: Any = 1j
         (lambda: attend(X.astype(int), X, X), TypeError, "query must be floating, got dtype int64"),
         (lambda: attend(X, X.astype("f"), X), TypeError, "key must have the dtype of query, float64, got float32"),
         (lambda: attend(X, TENSOR, X), TypeError, "key must be of the library of query, ndarray, got"),
-        (lambda: attend(X, X, None), TypeError, "value must be an array, got None of type NoneType"),
-        (lambda: attend([[1.0]], X, X), TypeError, r"query must be an array, got \[\[1.0\]\] of type"),
+        (lambda: attend(X, X, None), TypeError, "value must be an array, got None of type NoneType"),  # type: ignore[arg-type]
+        (lambda: attend([[1.0]], X, X), TypeError, r"query must be an array, got \[\[1.0\]\] of type"),  # type: ignore[type-var]
         (lambda: attend(X, X[:, :3], X), ValueError, "key must have the width of query"),
         (lambda: attend(X, X, X[[0, 0, 0]]), ValueError, "value must have one row per key: got 3 rows, 2 keys"),
         (lambda: attend(X, X, X[0]), ValueError, r"value must have shape \(..., length, width\), got \(4,\)"),
@@ -138,7 +138,7 @@ COMPLEX: Any = 1j
         (lambda: attend(BATCH, BATCH, BATCH, key_padding_mask=PADS[:, None]), ValueError,
          r"key_padding_mask must have shape \(3, 3\), got \(3, 1, 3\)"),
         (lambda: attend(X, X, X, key_padding_mask=X), TypeError, "key_padding_mask must be bool, got dtype float64"),
-        (lambda: attend(X, X, X, key_padding_mask=[False]), TypeError, r"key_padding_mask must be an array, got"),
+        (lambda: attend(X, X, X, key_padding_mask=[False]), TypeError, r"key_padding_mask must be an array, got"),  # type: ignore[arg-type]
         (lambda: attend(X, X, X, scale=WORD), TypeError, "scale must be a real number, got '1'"),
         (lambda: attend(X, X, X, scale=True), TypeError, "scale must be a real number, got True"),
         (lambda: attend(X, X, X, scale=ARRAY), TypeError, "scale must be a real number, got array"),

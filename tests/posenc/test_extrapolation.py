@@ -220,7 +220,7 @@ def test_visits_are_what_counting_finds(rows: int, length: int, last: int) -> No
         (lambda: first_negative([1.0], limit=0), "limit must be at least 1"),
         (lambda: smallest_base(1, 128), "length must be at least 2"),
         (lambda: smallest_base(99, 7), "dim must be even"),
-        (lambda: attention_entropy([1.0]), "weights must be an array"),
+        (lambda: attention_entropy([1.0]), "weights must be an array"),  # type: ignore[arg-type]
         (lambda: attention_entropy(np.array([0.5, 0.1])), "sum of each row of weights must be 1, or 0"),
         (lambda: attention_entropy(np.array([1.5, -0.5])), "weights must be at least 0"),
         (lambda: attention_entropy(np.array(1.0)), r"weights must have shape \(\.\.\., n\)"),

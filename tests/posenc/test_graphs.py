@@ -323,8 +323,8 @@ BAD: Any = "up"
 
 
 REFUSED: list[tuple[Any, type[Exception], str]] = [
-    (lambda: anchor_distances([[0, 1], [1, 0]], [0]), TypeError, "graph must be an array .* of type list"),
-    (lambda: anchor_distances(None, [0]), TypeError, "graph must be an array .* got None"),
+    (lambda: anchor_distances([[0, 1], [1, 0]], [0]), TypeError, "graph must be an array .* of type list"),  # type: ignore[arg-type]
+    (lambda: anchor_distances(None, [0]), TypeError, "graph must be an array .* got None"),  # type: ignore[arg-type]
     (lambda: anchor_distances(np.ones((2, 3)), [0]), ValueError, r"graph must have shape \(n, n\), got \(2, 3\)"),
     (lambda: anchor_distances(np.ones(3), [0]), ValueError, r"graph must have shape \(n, n\), got \(3,\)"),
     (lambda: random_walk_probabilities(np.ones((0, 0)), 1), ValueError, "graph must have at least 1 node"),

@@ -128,7 +128,7 @@ WRONG: Any = 2.0
         (lambda: one_hot_encoding(0, -1), ValueError, "size must be at least 0, got -1"),
         (lambda: one_hot_encoding(-2), ValueError, "positions must be at least 0, got -2"),
         (lambda: argmax_positions(CODES[:0], W, W), ValueError, r"encoding must have shape .*n >= 1, got \(0, 3\)"),
-        (lambda: argmax_positions(CODES.tolist(), W, W), TypeError, "encoding must be an array, got .* of type list"),
+        (lambda: argmax_positions(CODES.tolist(), W, W), TypeError, "encoding must be an array, got .* of type list"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_errors_name_the_argument(call: Any, error: type[Exception], message: str) -> None:

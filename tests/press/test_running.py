@@ -194,7 +194,7 @@ def test_both_books_run_a_block_once_and_a_page_that_has_run_is_not_read_again(r
         [["word = 'en'\n"], ["word = 'zh'\n"]],
         [["1 / 0\n"]],
     ]
-    runs.execute(book_blocks.twins({"a.md": en}, {"a.md": zh}))
+    runs.run(book_blocks.twins({"a.md": en}, {"a.md": zh}))
     assert ran == ["x = 1\n", "word = 'en'\n", "word = 'zh'\n", "1 / 0\n"]
     for book in (en, zh):
         runs.note(book)
@@ -217,7 +217,7 @@ def test_what_twins_share_counts_for_both(monkeypatch: pytest.MonkeyPatch) -> No
     outcomes = [execute.Outcome([""], [[]], None, files) for files in reached]
     monkeypatch.setattr(execute.Interpreter, "run", lambda self, units: outcomes)
     runs = book_blocks.Runs()
-    runs.execute([[["x = 1\n"], ["x = 2\n"]]])
+    runs.run([[["x = 1\n"], ["x = 2\n"]]])
     for code in ("x = 1\n", "x = 2\n"):
         assert runs.store.get(runs.key([code]).own) is None
         assert runs.store.get(runs.key([code]).wide) is not None
@@ -314,14 +314,14 @@ def test_a_module_that_is_reached_in_secret_makes_the_result_depend_on_all(ran: 
     secret = "import builtins\nimport posenc.naive\nload = vars(builtins)['__im' + 'port__']\n"
     secret += "other = load('posenc.order').order\nother.same_bag(['a'], ['a'])\n"
     runs = book_blocks.Runs()
-    runs.execute([[[secret]]])
+    runs.run([[[secret]]])
     keys, outcome = runs.key([secret]), runs.outcome([secret])
     assert outcome.error is None, outcome.error
     assert "posenc/order.py" in outcome.reached
     assert "posenc.order" not in runs.sources.reach(secret)[0]
     assert runs.store.get(keys.own) is None
     assert runs.store.get(keys.wide) is not None
-    book_blocks.Runs().execute([[[secret]]])
+    book_blocks.Runs().run([[[secret]]])
     assert len(ran) == 1
 
 
@@ -750,7 +750,7 @@ def test_a_fault_under_serve_is_named_and_does_not_stop(
     site.edit(old, new)
     if "index.md:32" in said:  # blocks run behind
         assert "没有运行完" in site.build("serve")
-        book_blocks.Runs().execute(book_blocks.twins({"index.md": pages.read(site.page)}))
+        book_blocks.Runs().run(book_blocks.twins({"index.md": pages.read(site.page)}))
     assert shown in site.build("serve")
     assert said in capfd.readouterr().err
 

@@ -16,7 +16,7 @@ def ran(books: Iterable[Mapping[str, Page]]) -> book_blocks.Runs:
     """The outcomes of all blocks, from the cache or run."""
     runs = book_blocks.Runs()
     runs.failures.clear()
-    runs.execute(book_blocks.twins(*books))
+    runs.run(book_blocks.twins(*books))
     return runs
 
 

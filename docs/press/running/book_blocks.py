@@ -96,7 +96,7 @@ class Runs:
             jobs += [job] * bool(job)
         return sorted(jobs, key=lambda job: "posenc.experiments" not in "".join(job[0]))
 
-    def execute(self, twins: Iterable[list[Parts]]) -> None:
+    def run(self, twins: Iterable[list[Parts]]) -> None:
         """Runs all units that are not in the cache, those that share a process together."""
         jobs, start = self.jobs(twins), time.perf_counter()
         count = sum(map(len, jobs))
@@ -227,7 +227,7 @@ def prepare(
     """
     runs = runs or Runs()
     if wait:
-        runs.execute(twins(sources))
+        runs.run(twins(sources))
     book = {}
     for name, page in sources.items():
         book[name] = prepared = Prepared(page, faults=[*page.faults, *uncollected.uncollected(page)])

@@ -256,8 +256,8 @@ def _contents() -> Iterator[tuple[str, bytes]]:
     for file in metadata.files("array-api-compat") or ():
         if file.suffix == ".py" or _LICENCE.search(file.as_posix()):
             yield file.as_posix(), Path(str(file.locate())).read_bytes()
-    for file in _PAGE:
-        yield f"press/{file}", (cache.PRESS / file).read_bytes()
+    for name in _PAGE:
+        yield f"press/{name}", (cache.PRESS / name).read_bytes()
     yield f"press/{figures.FONT.name}", figures.measuring_font().read_bytes()
 
 
