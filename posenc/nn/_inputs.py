@@ -83,7 +83,7 @@ def check_places(
                 f"{n_key}; pass query_positions for anything else"
             )
         if traced:
-            keys = torch.arange(n_query if n_key is None else n_key, device=like.device)
+            keys = torch.arange(n_query if n_key is None else n_key, device=like.device)  # type: ignore[arg-type]
             return keys[keys.shape[0] - n_query :], keys
         return n_query, n_key
     if n_query is not None:

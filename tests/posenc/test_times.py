@@ -157,7 +157,7 @@ def test_columns_are_sine_and_cosine_of_each_harmonic_of_each_period() -> None:
 
 
 def test_rotary_scores_go_round_a_circle() -> None:
-    options = {"frequencies": periodic_frequencies(16569, [1, 2, 4, 8])}
+    options: Any = {"frequencies": periodic_frequencies(16569, [1, 2, 4, 8])}
     q, k = np.random.default_rng(0).normal(size=(2, 8))
     places = [(3, 16560), (3, -9), (16572, 16560)]
     scores = [apply_rotary(q, [t], **options)[0] @ apply_rotary(k, [u], **options)[0] for t, u in places]

@@ -328,7 +328,7 @@ PADS = key_padding_mask([3, 1])
         (lambda: key_padding_mask([1], side=0), ValueError, "side must be"),  # type: ignore[arg-type]
         (lambda: positions_from_mask(PADS.astype(int)), TypeError, "padding_mask must be a bool array"),
         (lambda: positions_from_mask(np.array(True)), ValueError, "at least 1 axes"),
-        (lambda: positions_from_mask([True]), TypeError, r"padding_mask must be an array, got \[True\]"),
+        (lambda: positions_from_mask([True]), TypeError, r"padding_mask must be an array, got \[True\]"),  # type: ignore[type-var]
         (lambda: pack_sequences([[1, 2], [3]], length=2), ValueError, "length must be .* 3, got 2"),
         (lambda: document_ids([3, 2], 4), ValueError, "lengths must sum to at most n = 4, got 5"),
         (lambda: document_ids([[3]]), TypeError, r"lengths\[0\] must be an integer"),

@@ -292,7 +292,7 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: apply_rotary(X, 3, rotary_dim=6), ValueError, "rotary_dim must be at most the width of x, 4"),
     (lambda: apply_rotary(X, 3, rotary_dim=3), ValueError, "rotary_dim must be even"),
     (lambda: apply_rotary(X, 3, frequencies=[1.0]), ValueError, r"frequencies must have shape \(2,\) or"),
-    (lambda: apply_rotary(X, 3, frequencies=2), TypeError, "frequencies must be an array, got 2"),
+    (lambda: apply_rotary(X, 3, frequencies=2), TypeError, "frequencies must be an array, got 2"),  # type: ignore[arg-type]
     (lambda: apply_rotary(X, 3, frequencies=np.ones((3, 2))), ValueError, "frequencies of 3 heads need x"),
     (lambda: apply_rotary(X, 3, frequencies=[1, 1], base=500.0), ValueError, "base must be left out"),
     (lambda: apply_rotary(X, torch.arange(3)), TypeError, "positions must be of NumPy or of the library of x"),
@@ -301,7 +301,7 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: apply_xpos(X, X, 3, scale_base=0), ValueError, "scale_base must be finite and above 0"),
     (lambda: rotary.head_frequencies([4, 0]), ValueError, "wavelengths must be above 0"),
     (lambda: rotary.head_frequencies("4"), TypeError, "wavelengths must be integers, float32 or float64"),
-    (lambda: rotary.head_frequencies(4), ValueError, "wavelengths must have shape"),
+    (lambda: rotary.head_frequencies(4), ValueError, "wavelengths must have shape"),  # type: ignore[arg-type]
     (lambda: rotary.find_period(np.ones(9)), ValueError, "series must not be constant"),
     (lambda: rotary.find_period([1, 2]), ValueError, "series must have shape"),
     (lambda: rotary.find_period(np.arange(9), max_period=5), ValueError, r"periods must lie in 2\.\.4"),
