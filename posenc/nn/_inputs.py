@@ -93,8 +93,8 @@ def check_places(
     return query_positions, n_key if key_positions is None else key_positions
 
 
-def _length(name: str, value: int | Tensor) -> int | Tensor:
-    """A length, or the tensor that torch.jit.trace follows in its place."""
+def _length(name: str, value: int) -> int:
+    """A length; while torch.jit.trace follows it, a tensor stands for it."""
     if isinstance(value, Tensor):
         if torch.jit.is_tracing() and value.ndim == 0:
             return value  # what a length is while it traces
