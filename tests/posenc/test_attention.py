@@ -121,6 +121,7 @@ COMPLEX: Any = 1j
         (lambda: attend(X, X, None), TypeError, "value must be an array, got None of type NoneType"),  # type: ignore[arg-type]
         (lambda: attend([[1.0]], X, X), TypeError, r"query must be an array, got \[\[1.0\]\] of type"),  # type: ignore[type-var]
         (lambda: attend(X, X[:, :3], X), ValueError, "key must have the width of query"),
+        (lambda: attend(X[:, :0], X[:, :0], X), ValueError, "key must have the width of query, at least 1"),
         (lambda: attend(X, X, X[[0, 0, 0]]), ValueError, "value must have one row per key: got 3 rows, 2 keys"),
         (lambda: attend(X, X, X[0]), ValueError, r"value must have shape \(..., length, width\), got \(4,\)"),
         (lambda: attend(X, X[None], X[None]), ValueError, r"key must have the leading axes of query, \(\)"),
