@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -15,6 +15,8 @@ from matplotlib.legend import Legend
 from matplotlib.ticker import NullFormatter
 
 from posenc.plot._style import WIDTH, Lang, wide, word
+
+Place = Literal["outside upper center", "outside upper left", "outside lower center"]
 
 
 def name_axes(ax: Axes, lang: Lang, x: str | None = None, y: str | None = None) -> Axes:
@@ -87,7 +89,7 @@ def legend_above(ax: Axes) -> Legend:
 
 
 def legend_of_all(
-    figure: Figure, labelled: Mapping[str, Artist] | Axes, ncols: int, loc: Any = "outside upper center"
+    figure: Figure, labelled: Mapping[str, Artist] | Axes, ncols: int, loc: Place = "outside upper center"
 ) -> None:
     """One legend for all panels, outside: of the labels of one of them, or of labels with their marks."""
     if isinstance(labelled, Axes):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawings import boxes, cells, curves, legend, marked, points, table, texts, ticks, titles
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.patches import StepPatch, Wedge
@@ -21,18 +22,6 @@ from posenc.plot._style import BLUE, GREY, ORANGE, Lang
 from posenc.rotary import linear_frequencies, mixed_frequencies, mrope_frequencies
 from posenc.shift import offset_head, relative_kernel
 from posenc.sinusoidal import code_distance, sinusoidal_frequencies, sinusoidal_wavelengths
-from tests.posenc.plot.drawings import (
-    boxes,
-    cells,
-    curves,
-    legend,
-    marked,
-    points,
-    table,
-    texts,
-    ticks,
-    titles,
-)
 
 EVEN = np.full((3, 3), 1 / 3)
 PADS = key_padding_mask(2, 3)
@@ -336,7 +325,7 @@ def test_shift_arrows() -> None:
     for k, ax in enumerate(figure.axes):
         i, t = k // 3, (0, 2, 5)[k % 3]
         codes = sinusoidal_encoding(np.array([t, t + 3]), 4)[:, 2 * i : 2 * i + 2]
-        tips = [points(line)[-1] for line in ax.lines if str(line.get_marker()) in "os"]
+        tips = [points(line)[-1] for line in ax.lines if line.get_marker() in ("o", "s")]
         np.testing.assert_allclose(tips, codes, atol=1e-12)
         (arc,) = [points(line) for line in ax.lines if line.get_linewidth() == 1.2]
         turned = np.unwrap(np.arctan2(*arc.T))  # from the top, clockwise
@@ -393,7 +382,9 @@ def test_rotating_pairs() -> None:
     for k, ax in enumerate(figure.axes):
         omega, (t, u) = 0.1 ** (k % 2), ((2, 5), (12, 15))[k // 2]
         hands = {
-            line.get_color(): points(line)[0] @ [1, 1j] for line in ax.lines if str(line.get_marker()) in "os"
+            line.get_color(): points(line)[0] @ [1, 1j]
+            for line in ax.lines
+            if line.get_marker() in ("o", "s")
         }
         np.testing.assert_allclose([hands[BLUE], hands[ORANGE]], np.exp([1j * omega * t, 1j * omega * u]))
         np.testing.assert_allclose(
