@@ -76,7 +76,7 @@ def curves(
         log_axis(ax, place)
     else:
         whole = place is None or bool((place % 1 == 0).all())
-        ax.xaxis.set_major_locator(MaxNLocator(6, integer=whole, steps=[1, 2, 2.5, 5, 10]))
+        ax.xaxis.set_major_locator(MaxNLocator(8, integer=whole, steps=[1, 2, 2.5, 5, 10]))
     top = max(float(values.max()) for values in shown.values())
     if all((values >= 0).all() for values in shown.values()) and top > 0:
         ax.set_ylim(-0.04 * top, None)  # from 0 on, and a curve that is 0 shows
