@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from drawings import boxes, cells, curves, legend, marked, points, table, texts, ticks, titles
 from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.patches import StepPatch, Wedge
@@ -22,6 +21,18 @@ from posenc.plot._style import BLUE, GREY, ORANGE, Lang
 from posenc.rotary import linear_frequencies, mixed_frequencies, mrope_frequencies
 from posenc.shift import offset_head, relative_kernel
 from posenc.sinusoidal import code_distance, sinusoidal_frequencies, sinusoidal_wavelengths
+from tests.posenc.plot.drawings import (
+    boxes,
+    cells,
+    curves,
+    legend,
+    marked,
+    points,
+    table,
+    texts,
+    ticks,
+    titles,
+)
 
 EVEN = np.full((3, 3), 1 / 3)
 PADS = key_padding_mask(2, 3)
