@@ -55,8 +55,8 @@ def check_positions(positions: Tensor, x: Tensor, offset: int = 0, name: str = "
 
 
 def check_places(
-    n_query: int | Tensor | None,
-    n_key: int | Tensor | None,
+    n_query: int | None,
+    n_key: int | None,
     query_positions: Tensor | None,
     key_positions: Tensor | None,
     like: Tensor,
@@ -83,7 +83,7 @@ def check_places(
                 f"{n_key}; pass query_positions for anything else"
             )
         if traced:
-            keys = torch.arange(n_query if n_key is None else n_key, device=like.device)  # type: ignore[arg-type]
+            keys = torch.arange(n_query if n_key is None else n_key, device=like.device)
             return keys[keys.shape[0] - n_query :], keys
         return n_query, n_key
     if n_query is not None:
