@@ -41,7 +41,7 @@ class Book:
     drawings: dict[str, list[str]] = field(default_factory=dict)  # that wait until the search index is fed
     formulas: dict[str, list[str]] = field(default_factory=dict)  # as MathML, waiting likewise
     characters: dict[str, set[str]] = field(default_factory=dict)  # of the formulas of each page
-    faults: int = 0  # that were shown, while serving
+    faults: int = 0  # that were shown while serving, and what MkDocs warned of
     processes: list[BaseProcess] = field(default_factory=list)  # that build the books, for the page at /
     _metas: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 

@@ -77,7 +77,7 @@ def markdown(page: Page, language: str, printed: Sequence[str] = ()) -> str:
     for figure in page.figures:
         text = f"*{WORDS[language]['figure']}{figure.caption}*"
         lines[figure.line - 1] = f"{figure.indent}{text} {figure.description}".rstrip()
-    labs.with_outputs(lines, page.parts, printed, "text")
+    labs.with_outputs(lines, [part.fence.end for part in page.parts], printed, "text")
     return _plain("\n".join(lines), page.meta)
 
 

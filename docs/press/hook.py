@@ -67,6 +67,16 @@ def said_by_mkdocs(event: Callable[P, T]) -> Callable[P, T]:
     return done
 
 
+class Warned(logging.Handler):
+    """A page that MkDocs warns of is not kept: the next build would not warn again."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        BOOK.faults += 1
+
+
+WARNED = Warned(logging.WARNING)
+
+
 def kept(page: Page) -> Kept | None:
     """The page as it was built, where nothing that it depends on has changed."""
     return KEPT.pages.get(page.file.src_uri) if KEPT else None
@@ -105,6 +115,7 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     for file in [] if BOOK.language and pyodide.there() else list(files.media_files()):
         if file.src_uri.startswith("runtime/"):  # what runs blocks in the page
             files.remove(file)
+    logging.getLogger("mkdocs").addHandler(WARNED)
     if not BOOK.language:
         root, site = Path(config.config_file_path).parent, Path(config.site_dir)
         BOOK.processes = books.start(root, site, BOOK.url, BOOK.serving)
@@ -263,6 +274,7 @@ def on_post_build(config: MkDocsConfig) -> None:
 def finish_pages(site: Path) -> dict[str, Kept]:
     """All pages of the book, in its order, with their search entries; keeps the new ones."""
     assert KEPT is not None
+    logging.getLogger("mkdocs").removeHandler(WARNED)
     entries = search_entries(search.read_index(site)["docs"])
     for name, (url, page) in BUILT.items():
         page.search = entries.get(url, [])

@@ -16,10 +16,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from press.pages import Part
 
 COMMENTS = {"Figure: ": "figure", "图：": "figure", "Description: ": "description", "说明：": "description"}
 DOWNLOAD = {
@@ -81,12 +77,12 @@ def _in_one_language(page: Path, *, gap: str) -> str:
     return _TEXT.sub(one, _META.sub(one, source(page).read_text(encoding="utf-8")))
 
 
-def with_outputs(lines: list[str], parts: list[Part], printed: Sequence[str], info: str) -> None:
-    """Adds what the cells print to the lines of their page, each below its cell."""
-    for part, output in zip(parts, printed, strict=False):  # nothing after a cell that fails
+def with_outputs(lines: list[str], ends: Sequence[int], printed: Sequence[str], info: str) -> None:
+    """Adds what the cells print to the lines of their page, each below the line in which its cell ends."""
+    for end, output in zip(ends, printed, strict=False):  # nothing after a cell that fails
         if output:
             ticks = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", output) or [""]))
-            lines[part.fence.end - 1] += f"\n\n{ticks} {info}\n{output.rstrip()}\n{ticks}"
+            lines[end - 1] += f"\n\n{ticks} {info}\n{output.rstrip()}\n{ticks}"
 
 
 def with_downloads(markdown: str, name: str, language: str) -> str:

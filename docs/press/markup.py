@@ -54,7 +54,7 @@ def marked(markdown: str, printed: Sequence[str] = ()) -> str:
             if extra := continued + said.get(fence.line, ""):
                 indent = lines[fence.line - 1][: fence.indent]
                 lines[fence.line - 1] = f"{indent}{'`' * fence.ticks} {{ .{fence.info}{extra} }}"
-    labs.with_outputs(lines, parsed.parts, printed, "{ .text .output .no-copy }")
+    labs.with_outputs(lines, [part.fence.end for part in parsed.parts], printed, "{ .text .output .no-copy }")
     # from the end, so that the numbers of the lines above stay
     for index, figure in reversed(list(enumerate(parsed.figures))):
         lines[figure.line - 1 : figure.line] = ["", figure.indent + _TOKEN.format(index), ""]

@@ -104,7 +104,7 @@ def test_a_name_that_is_elsewhere_is_named_with_its_place() -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("alibi_bais", "did you mean posenc.alibi_bias?"),
+        ("alibi_bisa", "did you mean posenc.alibi_bias?"),
         ("t5_buckets", "did you mean posenc.relative.t5_bucket?"),
         ("RotaryEmbeding", "did you mean posenc.nn.RotaryEmbedding?"),
         ("rope", "layers are in posenc.nn, pictures in posenc.plot, all else in the module of its chapter"),

@@ -1,5 +1,6 @@
 """The one command of all checks: what it finds, and the outputs that it writes anew."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,6 @@ from press import pages as page
 from press.check import cli as walk
 from press.check import pages, planted
 from press.check import update_outputs as update
-from press.running import dependencies
 from press.running import execute as run
 
 GOOD = """---
@@ -62,11 +62,11 @@ WRITTEN = """    print("new")
 class Here:
     """Runs units in this process, one at a time."""
 
-    def run(self, parts: list[str]) -> run.Outcome:
-        with dependencies.PARSING:
-            return run.run(parts)
+    def run(self, units: list[list[str]]) -> list[run.Outcome]:
+        return [run.run(parts) for parts in units]
 
-    outcome = run
+    def outcome(self, parts: list[str]) -> Any:
+        return run.run(parts)
 
     def close(self) -> None:
         pass
@@ -82,6 +82,7 @@ def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     chapters = pages.chapters
     monkeypatch.setattr(pages, "chapters", lambda: chapters(tmp_path))
     monkeypatch.setattr(run, "Interpreter", Here)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
     return tmp_path
 
 

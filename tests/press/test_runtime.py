@@ -286,7 +286,7 @@ def test_the_package_in_the_page_is_the_one_that_builds() -> None:
     assert {entry.partition("/")[0].partition("-")[0] for entry in held} == {
         "posenc",
         "array_api_compat",
-        "book",
+        "press",
     }
     assert name == f"posenc-{hashlib.sha256(data).hexdigest()[:8]}.zip"  # no cache gives an old one
 
@@ -314,7 +314,7 @@ RUN = """
 import json, sys
 import matplotlib.pyplot
 import posenc
-from press.runtime import in_page as inpage
+from press.runtime import in_page
 def answers(jobs):
     for job in jobs:
         said, shown = [], []

@@ -57,11 +57,12 @@ def test_links_anchors_and_twins_that_are_missing_stop_a_build_by_name(mini_book
         with (mini_book / "docs" / "en" / page).open("a", encoding="utf-8") as file:
             file.write(f"\n{text}\n")
     (mini_book / "docs" / "en" / "extra.md").write_text("# Extra {#extra}\n")
-    status, said, _ = build(mini_book, mini_book / "site", POSENC_EXECUTE="0")
-    assert status != 0, said
-    assert "'order.md' contains a link 'gone.md'" in said
-    assert "'naive.md' contains a link 'order.md#gone'" in said
-    assert "'en/extra.md' has no twin 'zh/extra.md'" in said
+    for _ in range(2):  # what a build warned of is said again by the next
+        status, said, _ = build(mini_book, mini_book / "site", POSENC_EXECUTE="0")
+        assert status != 0, said
+        assert "'order.md' contains a link 'gone.md'" in said
+        assert "'naive.md' contains a link 'order.md#gone'" in said
+        assert "'en/extra.md' has no twin 'zh/extra.md'" in said
 
 
 def test_a_broken_head_in_the_second_book_alone_stops_a_build_by_page_and_line(mini_book: Path) -> None:

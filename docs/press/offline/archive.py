@@ -56,7 +56,7 @@ def for_disk(path: Path) -> bool:
 
 def of_runtime(path: Path) -> bool:
     """Whether a file of the site runs blocks: a browser refuses that to a page from disk."""
-    return path.parts[0] == "py" or path.parts[1:2] == ("run",)
+    return path.parts[0] == "py" or path.parts[1:2] == ("runtime",)
 
 
 def without_runtime(page: str) -> str:
