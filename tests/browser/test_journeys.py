@@ -45,7 +45,7 @@ def test_every_chapter_has_words_of_its_own(book: str) -> None:
     assert {name for _, name in tags} == {name for name in contents(book) if not name.startswith("labs/")}
 
 
-CUT = (ROOT / "docs" / "hooks" / "book" / "segmented.js").read_text(encoding="utf-8")
+CUT = (ROOT / "docs" / "press" / "segmented.js").read_text(encoding="utf-8")
 
 
 def test_a_query_is_cut_into_the_words_of_the_index(browser: Browser) -> None:
