@@ -29,6 +29,7 @@ from posenc.experiments.extrapolation.sweep import main, sweep
 from posenc.experiments.extrapolation.tasks import language_floor
 from posenc.experiments.schemes import TRAINED, Positions, Scheme, stretched
 from posenc.experiments.transformer import Transformer
+from posenc.nn import AlibiBias
 from posenc.rotary import rotary_matrix
 
 QUICK = Settings(
@@ -125,6 +126,15 @@ def test_a_point_trained_anew_lies_within_the_spread(scheme: str, task: str) -> 
 def near(found: np.ndarray, kept: np.ndarray) -> None:
     assert (found >= kept.min(axis=0) - 0.02).all()
     assert (found <= kept.max(axis=0) + 0.02).all()
+
+
+def test_a_changed_formula_is_seen_by_training_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Planted: slopes of the wrong sign. No digest of this folder can know it; a training does."""
+    kept, forward = extrapolation_results(), AlibiBias.forward
+    monkeypatch.setattr(AlibiBias, "forward", lambda self, n: -forward(self, n))
+    found = train_extrapolation("alibi", "copy", seed=1, rate=kept.rate("alibi", "copy"))
+    with pytest.raises(AssertionError):
+        near(np.array(found.scores), kept.scores("alibi", "copy"))
 
 
 @pytest.mark.parametrize(
