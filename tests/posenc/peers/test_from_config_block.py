@@ -45,10 +45,21 @@ HUB: dict[str, tuple[dict[str, Any], str, list[str], str | None]] = {
             q_lora_rank=1536, rope_theta=10000, rope_scaling=YARN, moe_layer_freq=1,
         ), INTERLEAVED, ["mscale_all_dim"], "softmax scale",
     ),
+    "deepseek_v2": (
+        sizes(
+            5120, 128, 163840, qk_nope_head_dim=128, qk_rope_head_dim=64, rope_theta=10000,
+            rope_scaling=YARN | {"mscale": 0.707, "mscale_all_dim": 0.707},
+        ), INTERLEAVED, ["mscale_all_dim"], "softmax scale",
+    ),
     "glm4": (
         sizes(4096, 32, 32768, head_dim=128, partial_rotary_factor=0.5, rope_theta=10000.0),
         INTERLEAVED, [], None,
     ),
+    "glm4_moe": (
+        sizes(4096, 96, 131072, head_dim=128, partial_rotary_factor=0.5, rope_theta=1000000, rope_scaling=None),
+        HALF, [], None,
+    ),
+    "cohere": (sizes(8192, 64, 8192, rope_theta=8000000.0, model_max_length=131072), INTERLEAVED, [], None),
     "cohere2": (
         sizes(
             4096, 32, 8192, rope_theta=50000, rotary_pct=1.0, sliding_window=4096, sliding_window_pattern=4,
@@ -88,11 +99,19 @@ HUB: dict[str, tuple[dict[str, Any], str, list[str], str | None]] = {
             rope_scaling={"mrope_interleaved": True, "mrope_section": [24, 20, 20], "rope_type": "default"},
         ), HALF, ["mrope_section", "mrope_interleaved"], "mrope_frequencies",
     ),
+    "qwen2_vl_text": (
+        sizes(3584, 28, 32768, rope_theta=1000000.0, rope_scaling={"type": "mrope", "mrope_section": [16, 24, 24]}),
+        HALF, ["mrope_section"], "mrope_frequencies",
+    ),
     "smollm3": (
         sizes(2048, 16, 65536, rope_theta=5000000.0, no_rope_layers=[1, 1, 1, 0], no_rope_layer_interval=4),
         HALF, ["no_rope_layers", "no_rope_layer_interval"], "layers with 0",
     ),
     "llama": (sizes(4096, 32, 131072, rope_theta=500000.0, rope_scaling=LLAMA3), HALF, [], None),
+    "qwen2": (
+        sizes(3584, 28, 32768, rope_theta=1000000.0, use_sliding_window=False, max_window_layers=28),
+        HALF, [], None,
+    ),
     "gpt_oss": (
         sizes(
             2880, 64, 131072, head_dim=64, rope_theta=150000, sliding_window=128, rope_scaling={
@@ -109,14 +128,13 @@ HUB: dict[str, tuple[dict[str, Any], str, list[str], str | None]] = {
             },
         ), HALF, [], "longrope_frequencies",
     ),
-    "mistral": (
+    "qwen3_next": (
         sizes(
-            128, 4, 1024, rope_theta=5e5, rope_scaling={
-                "rope_type": "yarn", "factor": 4.0, "attention_factor": 1.3, "beta_fast": 16.0, "truncate": False,
-                "original_max_position_embeddings": 256,
-            },
-        ), HALF, [], None,
+            2048, 16, 262144, head_dim=256, partial_rotary_factor=0.25, rope_theta=10000000,
+            full_attention_interval=4,
+        ), HALF, ["layer_types"], None,
     ),
+    "stablelm": (sizes(2560, 32, 4096, partial_rotary_factor=0.25, rope_theta=10000), HALF, [], None),
 }  # fmt: skip
 
 # More of transformers' own types, each at the defaults of its class; those that begin with ! have an error.
