@@ -11,10 +11,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Protocol
 
-from press import books, cache, pages
+from press import books, cache, labs, pages
 from press.languages import LANGUAGES
 from press.running import dependencies, execute
 from press.running.book_blocks import Parts, Runs, Workers, twins
@@ -40,15 +41,15 @@ class Behind:
 
     def __init__(self) -> None:
         self.open = ""  # the page that was asked for last: 'rotary.md'
-        self._attached = threading.Event()
+        self._paused = threading.Event()  # no job begins: a build does
         self._server: Server | None = None
         self._workers: Workers | None = None
         self._posenc = ""  # the package that the workers have imported
         self._thread: threading.Thread | None = None
         self._done = cache.folder() / "served"
 
-    def attach(self, server: Server) -> None:
-        """Watches which page is open, and has the server build again when blocks have run."""
+    def attach(self, server: Server, root: Path) -> None:
+        """Watches which page is open, and begins to run blocks; the server builds again when they have run."""
         application = server.get_app()
         assert application is not None
 
@@ -61,29 +62,31 @@ class Behind:
         cache.write(self._done / "once", b"")
         server.watch(str(self._done))
         self._server = server
-        self._attached.set()
+        self.after_build(root)
 
     def before_build(self, root: Path) -> None:
         """Runs the blocks of the open page, as far as they run within PATIENCE."""
         self._pause()
-        if not self._attached.is_set():
+        if self._server is None:
             Runs().failures.clear()  # once; after that a block is run again when it changes
             return
         runs = Runs()
         files = [root / "docs" / language / self.open for language in LANGUAGES] if self.open else []
         read = [
-            {self.open: pages.read(path)} for path in files if self._is_page(path) and not runs.has_run(path)
+            {self.open: pages.read(path)}
+            for path in files
+            if labs.source(path).is_file() and not runs.has_run(path)
         ]
         if jobs := runs.jobs(twins(*read)):
-            self._ready().run(iter(jobs), runs.take, until=time.monotonic() + PATIENCE)
+            end = time.monotonic() + PATIENCE
+            self._ready().run(takewhile(lambda _: time.monotonic() < end, jobs), runs.take)
 
     def after_build(self, root: Path) -> None:
-        """Begins to run what is left."""
-        self._thread = threading.Thread(target=self._run, args=(root,), daemon=True)
-        self._thread.start()
-
-    def _is_page(self, path: Path) -> bool:
-        return path.is_file() or (path.parents[2] / "labs" / f"{path.stem}.py").is_file()
+        """Begins to run what is left, as soon as there is a server."""
+        if self._server is not None:
+            self._paused.clear()
+            self._thread = threading.Thread(target=self._run, args=(root,), daemon=True)
+            self._thread.start()
 
     def _ready(self) -> Workers:
         """The workers, with posenc as it is now."""
@@ -96,9 +99,9 @@ class Behind:
         return self._workers
 
     def _pause(self) -> None:
-        if self._thread and self._thread.is_alive():
-            if self._workers:
-                self._workers.stop()
+        """Waits for the jobs that run; the thread hands out no other, wherever it is."""
+        self._paused.set()
+        if self._thread:
             self._thread.join()
 
     def _run(self, root: Path) -> None:
@@ -109,17 +112,15 @@ class Behind:
             page = [{name: book[name]} for book in read if name in book]
             if jobs := runs.jobs(twins(*page)):
                 left[name] = jobs
-        for one in [each for book in read for each in book.values()]:
-            runs.note(one)
+        books.note(read, runs)
         if not left:
             return
         of_page = {id(job): name for name, jobs in left.items() for job in jobs}
         waiting = {name: len(jobs) for name, jobs in left.items()}
         count = sum(waiting.values())
-        self._attached.wait()
 
         def next_jobs() -> Iterator[list[Parts]]:
-            while left:
+            while left and not self._paused.is_set():
                 name = self.open if self.open in left else next(iter(left))
                 yield left[name].pop(0)
                 if not left[name]:
@@ -134,8 +135,7 @@ class Behind:
                 self._build_again()
 
         self._ready().run(next_jobs(), take)
-        for one in [each for book in read for each in book.values()]:
-            runs.note(one)
+        books.note(read, runs)
         if not any(waiting.values()):
             self._build_again()
 

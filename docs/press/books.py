@@ -16,11 +16,10 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from press import BookError, cache, labs, pages
+from press import BookError, labs, pages
 from press.languages import LANGUAGES
 from press.running import book_blocks
 
-SITES = cache.ROOT / "docs" / "sites"
 _METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 # What a book needs of others. Of press only what never changes: each process imports the rest as it is then.
 _PRELOADED = [
@@ -57,14 +56,20 @@ def unfinished(root: Path, runs: book_blocks.Runs) -> list[dict[str, pages.Page]
     return books
 
 
+def note(books: list[dict[str, pages.Page]], runs: book_blocks.Runs) -> None:
+    """Notes which of these pages have run."""
+    for book in books:
+        for page in book.values():
+            runs.note(page)
+
+
 def run_blocks(root: Path) -> None:
     """Runs all blocks of both books that are not in the cache."""
     runs = book_blocks.Runs()
     runs.failures.clear()
     books = unfinished(root, runs)
     runs.run(book_blocks.twins(*books))
-    for page in [page for book in books for page in book.values()]:
-        runs.note(page)
+    note(books, runs)
 
 
 def start(root: Path, site: Path, url: str, serving: bool) -> list[BaseProcess]:

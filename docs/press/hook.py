@@ -115,11 +115,11 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
     for file in [] if BOOK.language and pyodide.there() else list(files.media_files()):
         if file.src_uri.startswith("runtime/"):  # what runs blocks in the page
             files.remove(file)
-    logging.getLogger("mkdocs").addHandler(WARNED)
     if not BOOK.language:
         root, site = Path(config.config_file_path).parent, Path(config.site_dir)
         BOOK.processes = books.start(root, site, BOOK.url, BOOK.serving)
         return
+    logging.getLogger("mkdocs").addHandler(WARNED)
     for lab in labs.of_book(BOOK.folder):
         files.append(File.generated(config, f"labs/{lab.name}", abs_src_path=str(labs.source(lab))))
     names = [file.src_uri for file in files.documentation_pages()]
@@ -293,4 +293,4 @@ def finish_pages(site: Path) -> dict[str, Kept]:
 
 def on_serve(server: LiveReloadServer, config: MkDocsConfig, builder: Callable[..., None]) -> None:
     if not BOOK.language:
-        behind.BEHIND.attach(server)
+        behind.BEHIND.attach(server, Path(config.config_file_path).parent)

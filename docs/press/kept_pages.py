@@ -9,7 +9,6 @@ kept, and one with blocks that have not run yet only under its second name, whic
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
@@ -101,7 +100,6 @@ def _common(book: Book, names: list[str], configs: Iterable[Path]) -> str:
     libraries = sorted({(each.name, each.version) for each in metadata.distributions()})
     parts: list[str | bytes] = [book.language, book.url, str(book.executes), repr(libraries), cache.digest()]
     parts.append(json.dumps(pyodide.config("") if pyodide.there() else None, sort_keys=True))
-    parts.append(os.environ.get("POSENC_RUNTIME", ""))
     for name in names:  # what a page says of others: their titles, what they need, what they are found by
         parts += [name, pages.front_matter_text(book.text(name))]
     for language in LANGUAGES:

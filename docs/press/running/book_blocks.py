@@ -19,7 +19,6 @@ import ast
 import contextlib
 import itertools
 import logging
-import math
 import os
 import re
 import threading
@@ -163,23 +162,17 @@ class Workers:
 
     def __init__(self, most: int = 99) -> None:
         self._interpreters = [execute.Interpreter() for _ in range(min(most, os.cpu_count() or 1))]
-        self._stopped = threading.Event()
 
     def run(
         self,
         jobs: Iterator[list[Parts]],
         take: Callable[[list[Parts], list[execute.Outcome]], None],
-        until: float = math.inf,
     ) -> None:
-        """Hands each job to the first process that is free, and its outcomes to `take`, one at a time.
-
-        No job begins after `stop`, or after `until` of time.monotonic().
-        """
+        """Hands each job to the first process that is free, and its outcomes to `take`, one at a time."""
         taking = threading.Lock()
-        self._stopped.clear()
 
         def work(interpreter: execute.Interpreter) -> None:
-            while not self._stopped.is_set() and time.monotonic() < until:
+            while True:
                 with taking:
                     job = next(jobs, None)
                 if job is None:
@@ -190,10 +183,6 @@ class Workers:
 
         with ThreadPoolExecutor(len(self._interpreters)) as pool:
             list(pool.map(work, self._interpreters))
-
-    def stop(self) -> None:
-        """No job begins any more; `run` returns when those that run have ended."""
-        self._stopped.set()
 
     def fresh(self) -> None:
         """From here on posenc is as it is on disk now."""
