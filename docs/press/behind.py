@@ -40,12 +40,12 @@ class Behind:
     """The blocks that have not run yet, and who runs them."""
 
     def __init__(self) -> None:
-        self.open = ""  # the page that was asked for last: 'rotary.md'
+        self.open = "", ""  # the page that was asked for last: 'en', 'rotary.md'
         self._paused = threading.Event()  # no job begins: a build does
         self._server: Server | None = None
-        self._workers: Workers | None = None
+        self.workers: Workers | None = None
         self._posenc = ""  # the package that the workers have imported
-        self._thread: threading.Thread | None = None
+        self.thread: threading.Thread | None = None
         self._done = cache.folder() / "served"
 
     def attach(self, server: Server, root: Path) -> None:
@@ -55,7 +55,8 @@ class Behind:
 
         def watched(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
             if (path := environ.get("PATH_INFO", "")).endswith(".html"):
-                self.open = path.removeprefix("/").partition("/")[2].removesuffix(".html") + ".md"
+                language, _, name = path.removeprefix("/").partition("/")
+                self.open = language, name.removesuffix(".html") + ".md"
             return application(environ, start_response)
 
         server.set_app(watched)
@@ -65,44 +66,42 @@ class Behind:
         self.after_build(root)
 
     def before_build(self, root: Path) -> None:
-        """Runs the blocks of the open page, as far as they run within PATIENCE."""
+        """Runs the blocks of the open page, as far as they run within PATIENCE: what trains comes last."""
         self._pause()
+        runs, (language, name) = Runs(), self.open
         if self._server is None:
-            Runs().failures.clear()  # once; after that a block is run again when it changes
+            runs.failures.clear()  # once; after that a block is run again when it changes
+        path = root / "docs" / language / name
+        if not (language in LANGUAGES and labs.source(path).is_file()) or runs.has_run(path):
             return
-        runs = Runs()
-        files = [root / "docs" / language / self.open for language in LANGUAGES] if self.open else []
-        read = [
-            {self.open: pages.read(path)}
-            for path in files
-            if labs.source(path).is_file() and not runs.has_run(path)
-        ]
-        if jobs := runs.jobs(twins(*read)):
+        if jobs := runs.jobs(twins({name: pages.read(path)})):
             end = time.monotonic() + PATIENCE
-            self._ready().run(takewhile(lambda _: time.monotonic() < end, jobs), runs.take)
+            self._ready().run(takewhile(lambda _: time.monotonic() < end, reversed(jobs)), runs.take)
 
     def after_build(self, root: Path) -> None:
         """Begins to run what is left, as soon as there is a server."""
         if self._server is not None:
             self._paused.clear()
-            self._thread = threading.Thread(target=self._run, args=(root,), daemon=True)
-            self._thread.start()
+            self.thread = threading.Thread(target=self._run, args=(root,), daemon=True)
+            self.thread.start()
 
     def _ready(self) -> Workers:
         """The workers, with posenc as it is now."""
         posenc = dependencies.sources().digest_of_all
-        if self._workers is None:
-            self._workers = Workers()
+        if self.workers is None:
+            self.workers = Workers()
         elif posenc != self._posenc:
-            self._workers.fresh()
+            self.workers.fresh()
         self._posenc = posenc
-        return self._workers
+        return self.workers
 
     def _pause(self) -> None:
-        """Waits for the jobs that run; the thread hands out no other, wherever it is."""
+        """Ends the jobs that run, and waits for the thread, which hands out no other."""
         self._paused.set()
-        if self._thread:
-            self._thread.join()
+        while self.thread and self.thread.is_alive():
+            if self.workers:
+                self.workers.interrupt()
+            self.thread.join(0.2)
 
     def _run(self, root: Path) -> None:
         runs = Runs()
@@ -121,7 +120,7 @@ class Behind:
 
         def next_jobs() -> Iterator[list[Parts]]:
             while left and not self._paused.is_set():
-                name = self.open if self.open in left else next(iter(left))
+                name = self.open[1] if self.open[1] in left else next(iter(left))
                 yield left[name].pop(0)
                 if not left[name]:
                     del left[name]
@@ -131,7 +130,7 @@ class Behind:
             name = of_page[id(job)]
             waiting[name] -= 1
             self._say(count - sum(waiting.values()), count)
-            if not waiting[name] and name == self.open:
+            if not waiting[name] and name == self.open[1]:
                 self._build_again()
 
         self._ready().run(next_jobs(), take)

@@ -3,7 +3,8 @@
 A page is looked up twice. Its first name holds its source, posenc and everything else that may matter. Where there
 is nothing under it, its blocks are run as far as they must, and the second name holds what they did instead of
 posenc: an edit of a formula renders only the pages whose numbers or drawings it changes. A page with a fault is not
-kept, and one with blocks that have not run yet only under its second name, which says which they are.
+kept. While serving, a page with blocks that have not run yet is the last one that was made of the same source, where
+there is one, and says how many they are.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from press import cache, pages, snippets
+from press import cache, markup, pages, snippets
 from press.book import Book
 from press.languages import LANGUAGES
 from press.running import dependencies
@@ -41,16 +42,17 @@ class KeptPages:
     def __init__(self, book: Book, names: Iterable[str], configs: Iterable[Path]) -> None:
         self.book, self.pages = book, dict[str, Kept]()
         self._first, self._second = cache.Store("pages-first"), cache.Store("pages")
+        self._last = cache.Store("pages-last")  # the second name of the last one of a source
         self._common = _common(book, sorted(names), configs)
-        self._posenc = dependencies.sources().digest_of_all
-        self._names: dict[str, tuple[str, str]] = {}
+        self.posenc = dependencies.sources().digest_of_all
+        self._names: dict[str, tuple[str, str]] = {}  # the first name of a page, and what both are made of
 
     def find(self, names: Iterable[str]) -> list[str]:
         """Takes the pages that are kept under their first names; gives the others."""
         missing = []
         for name in names:
             own = cache.key(self._common, name, *self._sources(name))
-            first = cache.key(own, self._posenc)
+            first = cache.key(own, self.posenc)
             self._names[name] = first, own
             if not self._take(name, self._first.get(first)):
                 missing.append(name)
@@ -60,28 +62,41 @@ class KeptPages:
         """Takes the pages that are kept with what their blocks did; gives the others."""
         missing = []
         for name in names:
-            first, own = self._names[name]
             prepared = self.book.prepared.get(name)
-            second = cache.key(own, *prepared.results) if prepared else first
-            self._names[name] = first, second
-            if (prepared and prepared.faults) or not self._take(name, second):
+            if prepared and prepared.faults:
                 missing.append(name)
-            elif not (prepared and prepared.pending):
-                self._first.put(first, second)
+            elif prepared and prepared.pending and self._take(name, self._last.get(self._names[name][1])):
+                page = self.pages[name]
+                page.html = markup.with_pending(page.html, prepared.pending, self.book.language)
+            elif self._take(name, self._second_name(name)):
+                self._note(name)
+            else:
+                missing.append(name)
         return missing
 
     def keep(self, name: str, page: Kept) -> None:
         """Keeps a page that has been built."""
         prepared = self.book.prepared.get(name)
         if name in self._names and not (prepared and prepared.faults):
-            first, second = self._names[name]
-            self._second.put(second, json.dumps(asdict(page), ensure_ascii=False))
-            if not (prepared and prepared.pending):
-                self._first.put(first, second)
+            self._second.put(self._second_name(name), json.dumps(asdict(page), ensure_ascii=False))
+            self._note(name)
 
     def prune(self) -> None:
-        for store in (self._first, self._second):
+        for store in (self._first, self._second, self._last):
             store.prune(days=7, most=400)
+
+    def _second_name(self, name: str) -> str:
+        first, own = self._names[name]
+        prepared = self.book.prepared.get(name)
+        return cache.key(own, *prepared.results) if prepared else first
+
+    def _note(self, name: str) -> None:
+        """Notes that the page, if it is whole, is now the one under its second name."""
+        prepared = self.book.prepared.get(name)
+        first, own = self._names[name]
+        for store, entry in ((self._first, first), (self._last, own)):
+            if not (prepared and prepared.pending):
+                store.put(entry, self._second_name(name))
 
     def _take(self, name: str, second: str | None) -> bool:
         if second is not None and (text := self._second.get(second)) is not None:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from press.book import Book
 
 PENDING = {
-    "en": "Blocks of this page that have not run yet: {}. It loads again when they have.",
-    "zh": "本页还有 {} 段代码没有运行完；运行完以后，页面会自己刷新。",
+    "en": "Blocks of this page that have not run yet: {}. Drawings may be older until then; the page loads again.",
+    "zh": "本页还有 {} 段代码没有运行；在此之前，图可能是旧的，也可能没有。运行完以后，页面会自己刷新。",
 }
 _TOKEN = "POSENCFIGURE{}END"
 _DRAWING = re.compile(r'(<figure class="plot">)(<svg .*?</svg>)', re.DOTALL)
@@ -92,7 +92,8 @@ def with_figures(content: str, book: Book, name: str) -> str:
             )
         shown = _figure(figure, drawn.get(figure.line), book.language, f"plot-{index + 1}")
         content = content.replace(place, shown)
-    return _pending(prepared.pending, book) + _faults(prepared.faults) + content
+    content = _faults(prepared.faults) + content
+    return with_pending(content, prepared.pending, book.language) if prepared.pending else content
 
 
 def drawings_aside(content: str, book: Book, name: str) -> str:
@@ -131,16 +132,15 @@ def _figure(figure: pages.Figure, drawing: dict[str, Any] | None, language: str,
     return live.wrapped(figures.figure(drawing["svg"], figure.caption, description, name), figure)
 
 
-def _pending(count: int, book: Book) -> str:
-    """While serving: how many blocks of the page have not run yet, and how far it is; the page is built again then."""
-    if not count:
-        return ""
-    said = PENDING[book.language].format(count)
+def with_pending(html: str, count: int, language: str) -> str:
+    """While serving: the page with how many of its blocks have not run yet, and how far it is."""
+    said = PENDING[language].format(count)
     script = (
         "setInterval(async()=>{const r=await fetch('/progress.txt');"
         "if(r.ok)document.getElementById('progress').textContent=await r.text()},1000)"
     )
-    return f'<div class="admonition note"><p>{said} <span id="progress"></span></p><script>{script}</script></div>\n'
+    note = f'<div class="admonition note"><p>{said} <span id="progress"></span></p><script>{script}</script></div>\n'
+    return html.replace("<h1", f"{note}<h1", 1)
 
 
 def _faults(faults: list[pages.Fault]) -> str:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from press import cache
+from press import pages
 from press.behind import Behind
+from press.book import Book, Prepared
+from press.kept_pages import Kept, KeptPages
 from press.running import execute
+from press.running.book_blocks import Runs
 
 
 class Server:
@@ -24,11 +28,28 @@ class Server:
     def get_app(self) -> Callable[..., Iterable[bytes]]:
         return lambda environ, start_response: [b""]
 
-    def set_app(self, application: object) -> None: ...
+    def set_app(self, application: Any) -> None:
+        self.application = application
 
 
-def test_a_build_waits_for_the_jobs_that_run_and_for_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def _book(root: Path, code: str) -> None:
+    """A book of one page in both languages."""
+    for language in ("en", "zh"):
+        (root / "docs" / language).mkdir(parents=True)
+        (root / "docs" / language / "a.md").write_text(code, encoding="utf-8")
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Behind]:
+    monkeypatch.setenv("POSENC_CACHE", str(tmp_path / "cache"))
+    behind = Behind()
+    yield behind
+    if behind.workers:
+        behind.workers.close()
+
+
+def test_no_job_begins_while_a_build_does(
+    served: Behind, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran, began = list[str](), threading.Event()
 
@@ -40,12 +61,7 @@ def test_a_build_waits_for_the_jobs_that_run_and_for_no_other(
             return [execute.Outcome([""], [[]]) for _ in units]
 
     monkeypatch.setattr(execute, "Interpreter", Slow)
-    monkeypatch.setenv("POSENC_CACHE", str(tmp_path / "cache"))
-    for language in ("en", "zh"):
-        (tmp_path / "docs" / language).mkdir(parents=True)
-        text = "".join(f"```python\nx = {k}\n```\n" for k in range(40))
-        (tmp_path / "docs" / language / "a.md").write_text(text, encoding="utf-8")
-    served = Behind()
+    _book(tmp_path, "".join(f"```python\nx = {k}\n```\n" for k in range(40)))
     served.before_build(tmp_path)
     served.after_build(tmp_path)
     served.attach(Server(tmp_path), tmp_path)
@@ -55,5 +71,63 @@ def test_a_build_waits_for_the_jobs_that_run_and_for_no_other(
     assert began.wait(20)
     served.before_build(tmp_path)
     assert 0 < len(ran) < 20
-    assert (tmp_path / "progress.txt").is_file()
-    assert cache.Store("blocks").folder.is_dir()
+
+
+def test_a_build_ends_what_runs_and_it_is_run_again(served: Behind, tmp_path: Path) -> None:
+    begun, free = tmp_path / "begun", tmp_path / "free"
+    wait = f"import pathlib, time\npathlib.Path({str(begun)!r}).touch()\n"
+    wait += (
+        f"for _ in range(1200):\n    if not pathlib.Path({str(free)!r}).exists():\n        time.sleep(0.05)\n"
+    )
+    _book(tmp_path, f"```python\n{wait}```\n")
+    served.attach(Server(tmp_path), tmp_path)
+    while not begun.exists():
+        time.sleep(0.05)
+    served.before_build(tmp_path)
+    assert not list(tmp_path.glob("cache/blocks/*"))
+    free.touch()
+    served.after_build(tmp_path)
+    assert served.thread is not None
+    served.thread.join()
+    assert len(list(tmp_path.glob("cache/blocks/*"))) == 1
+    assert (tmp_path / "progress.txt").read_text() == "1 / 1"
+
+
+def test_only_the_language_that_is_open_keeps_a_build_waiting(served: Behind, tmp_path: Path) -> None:
+    _book(tmp_path, "```python\nx = 1\n```\n")
+    (tmp_path / "docs" / "zh" / "a.md").write_text("```python\nx = 2\n```\n", encoding="utf-8")
+    server = Server(tmp_path)
+    served.attach(server, tmp_path)
+    assert served.thread is not None
+    served.thread.join()
+    for name in ("en", "zh"):
+        (tmp_path / "docs" / name / "a.md").write_text(f"```python\ny = '{name}'\n```\n", encoding="utf-8")
+    server.application({"PATH_INFO": "/zh/a.html"}, None)
+    served.before_build(tmp_path)
+    runs = Runs()
+    assert [runs.known([f"y = '{name}'\n"]) for name in ("en", "zh")] == [False, True]
+
+
+def test_a_page_whose_blocks_wait_is_the_last_one_of_its_source(served: Behind, tmp_path: Path) -> None:
+    _book(tmp_path, "# A\n")
+    text = tmp_path / "docs" / "en" / "a.md"
+    page = Kept("<h1>A</h1>", {}, {}, [], {}, "")
+
+    def found(posenc: str, results: list[str], pending: int) -> tuple[KeptPages, list[str]]:
+        book = Book("en", text.parent, serving=True)
+        book.prepared["a.md"] = Prepared(pages.read(text), results=results, pending=pending)
+        kept = KeptPages(book, ["a.md"], [])
+        kept.posenc = posenc
+        return kept, kept.find_by_results(kept.find(["a.md"]))
+
+    kept, missing = found("of yesterday", ["1"], 0)
+    assert missing == ["a.md"]
+    kept.keep("a.md", page)
+    assert found("of yesterday", [], 0)[0].pages["a.md"] == page
+    waiting, missing = found("of today", ["pending"], 1)
+    assert missing == []
+    assert "have not run yet: 1" in waiting.pages["a.md"].html
+    assert found("of today", ["1"], 0)[0].pages["a.md"] == page
+    assert found("of tomorrow", ["2"], 0)[1] == ["a.md"]
+    text.write_text("# B\n")
+    assert found("of tomorrow", ["pending"], 1)[1] == ["a.md"]

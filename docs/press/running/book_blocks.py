@@ -169,7 +169,7 @@ class Workers:
         take: Callable[[list[Parts], list[execute.Outcome]], None],
     ) -> None:
         """Hands each job to the first process that is free, and its outcomes to `take`, one at a time."""
-        taking = threading.Lock()
+        taking, self._interrupted = threading.Lock(), False
 
         def work(interpreter: execute.Interpreter) -> None:
             while True:
@@ -179,10 +179,17 @@ class Workers:
                     return
                 outcomes = interpreter.run(job)
                 with taking:
-                    take(job, outcomes)
+                    if not self._interrupted:
+                        take(job, outcomes)
 
         with ThreadPoolExecutor(len(self._interpreters)) as pool:
             list(pool.map(work, self._interpreters))
+
+    def interrupt(self) -> None:
+        """Ends what runs now; nothing comes of it."""
+        self._interrupted = True
+        for interpreter in self._interpreters:
+            interpreter.interrupt()
 
     def fresh(self) -> None:
         """From here on posenc is as it is on disk now."""

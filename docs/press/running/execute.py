@@ -32,7 +32,7 @@ import threading
 import traceback
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
@@ -65,7 +65,7 @@ class Outcome:
         return "".join(self.outputs)
 
     def to_json(self) -> str:
-        return json.dumps(asdict(self), ensure_ascii=False)
+        return json.dumps(vars(self), ensure_ascii=False)
 
     @classmethod
     def from_json(cls, text: str) -> Outcome:
@@ -266,6 +266,7 @@ class Interpreter:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
+        self._runs = False
         self._stderr: IO[str] | None = None
 
     def run(self, units: list[list[str]]) -> list[Outcome]:
@@ -274,7 +275,10 @@ class Interpreter:
         Raises:
             BookError: if no interpreter can be started.
         """
+        _ = self._process or self._start()
+        self._runs = True
         answer = self._asked(units)
+        self._runs = False
         if answer is None:
             said = self._end()
             return [_ended(said) for _ in units]
@@ -286,6 +290,12 @@ class Interpreter:
             self._asked("fresh")
         elif self._process:
             self.close()
+
+    def interrupt(self) -> None:
+        """Ends the unit that runs now, if one does: its outcome is that it ends the interpreter."""
+        if self._process and self._runs and FORKS:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGINT)
 
     def _asked(self, question: Any) -> Any:
         """What the process answers; None where it is no more."""
@@ -309,6 +319,7 @@ class Interpreter:
             stderr=self._stderr,
             text=True,
             encoding="utf-8",
+            process_group=0 if FORKS else None,  # `interrupt` is heard by its units alone
         )
         assert self._process.stdout is not None
         if self._process.stdout.readline().strip() != STARTED:
@@ -329,6 +340,8 @@ class Interpreter:
 
     def close(self) -> None:
         if self._process is not None:
+            if FORKS:
+                os.killpg(self._process.pid, signal.SIGKILL)  # with what it has forked
             self._end()
 
 
@@ -343,6 +356,7 @@ def _forked(units: list[list[str]]) -> list[Outcome]:
     """The outcomes of units, run one after the other in a process forked from this one."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as answer, tempfile.TemporaryFile("w+") as errors:
         if not (child := os.fork()):
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             os.dup2(errors.fileno(), 1)
             os.dup2(errors.fileno(), 2)
             for parts in units:
@@ -367,7 +381,7 @@ def _serve(jobs: IO[str], answers: IO[str]) -> bool:
         if (units := json.loads(line)) == "fresh":
             return True
         outcomes = _forked(units) if FORKS else [run(parts) for parts in units]
-        print(json.dumps([asdict(outcome) for outcome in outcomes]), file=answers, flush=True)
+        print(json.dumps([vars(outcome) for outcome in outcomes]), file=answers, flush=True)
     return False
 
 
@@ -379,6 +393,8 @@ def main() -> None:
     jobs, answers = os.fdopen(os.dup(0), encoding="utf-8"), os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
+    if FORKS:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
     with isolated():
         print(STARTED, file=answers, flush=True)
     faulthandler.enable()
