@@ -749,7 +749,7 @@ def test_a_fault_under_serve_is_named_and_does_not_stop(
 ) -> None:
     site.edit(old, new)
     if "index.md:32" in said:  # blocks run behind
-        assert "没有运行完" in site.build("serve")
+        assert "段代码没有运行" in site.build("serve")
         book_blocks.Runs().run(book_blocks.twins({"index.md": pages.read(site.page)}))
     assert shown in site.build("serve")
     assert said in capfd.readouterr().err
