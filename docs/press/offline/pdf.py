@@ -203,7 +203,7 @@ def printed(browser: Browser, site: Path, language: str) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "book.html"
             file.write_text(html, encoding="utf-8")
-            page.goto(file.as_uri())
+            page.goto(file.as_uri(), timeout=600_000)  # ms: a busy machine is slow, and no fault
             book = page.pdf(prefer_css_page_size=True, print_background=True, tagged=True, outline=True)
             if missing:
                 raise ValueError(f"the {language} book lacks {', '.join(missing)}")
