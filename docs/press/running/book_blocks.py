@@ -30,11 +30,12 @@ from pathlib import Path
 
 from press import cache, figures, labs, numbers, pages, uncollected
 from press.book import Book, Prepared
-from press.running import dependencies, execute, outputs
+from press.running import dependencies, execute, outputs, trainings
 
 log = logging.getLogger("mkdocs.plugins.posenc")
 
 Parts = list[str]
+_TRAINS = re.compile(r"\b(train_\w+|compare_schemes)\b")
 
 
 # --- Running ------------------------------------------------------------------------------------------------
@@ -55,7 +56,7 @@ class Runs:
         self.sources = dependencies.sources(package)
         self.store = store or cache.Store("blocks")
         self.failures = cache.Store("failures", root=self.store.folder.parent)  # of this build
-        programs = [Path(str(module.__file__)) for module in (execute, figures, numbers)]
+        programs = [Path(str(module.__file__)) for module in (execute, figures, numbers, trainings)]
         self.depends_on = cache.digest(files=programs)
         self.outcomes: dict[str, execute.Outcome] = {}  # by their own key
         self.entries: dict[str, str] = {}  # under which they are kept
@@ -205,12 +206,14 @@ class Workers:
 
 
 def twins(*books: Mapping[str, pages.Page]) -> list[list[Parts]]:
-    """The blocks of books, each with those that stand in its place in the other languages."""
-    found: dict[tuple[str, int], list[Parts]] = {}
+    """The blocks of books that share a process: those of one place, those of a page that train alike."""
+    found: dict[tuple[str, object], list[Parts]] = {}
     for book in books:
         for name, page in book.items():
             for place, unit in enumerate(page.blocks):
-                found.setdefault((name, place), []).append([part.code for part in unit.parts])
+                parts = [part.code for part in unit.parts]
+                trains = _TRAINS.search("".join(parts))
+                found.setdefault((name, trains[0] if trains else place), []).append(parts)
     return list(found.values())
 
 

@@ -38,6 +38,7 @@ from typing import IO, Any
 
 from press import BookError, cache, figures, numbers
 from press.cache import PACKAGE, ROOT
+from press.running import trainings
 
 BLOCK = "<block>"  # file name of a block in tracebacks
 TIMEOUT = (
@@ -377,6 +378,7 @@ def _serve(jobs: IO[str], answers: IO[str]) -> bool:
         for module in OURS:
             with contextlib.suppress(ImportError):  # the block that needs it says so
                 importlib.import_module(module)
+        trainings.share()
     while line := jobs.readline():
         if (units := json.loads(line)) == "fresh":
             return True
