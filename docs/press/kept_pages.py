@@ -114,7 +114,8 @@ def _common(book: Book, names: list[str], configs: Iterable[Path]) -> str:
     """One name for what all pages of a book depend on, besides their own text and posenc."""
     libraries = sorted({(each.name, each.version) for each in metadata.distributions()})
     parts: list[str | bytes] = [book.language, book.url, str(book.executes), repr(libraries), cache.digest()]
-    parts.append(json.dumps(pyodide.config("") if pyodide.there() else None, sort_keys=True))
+    if pyodide.there():  # which blocks run in the page depends on what modules of posenc import
+        parts += [json.dumps(pyodide.config(""), sort_keys=True), repr(dependencies.sources().imports)]
     for name in names:  # what a page says of others: their titles, what they need, what they are found by
         parts += [name, pages.front_matter_text(book.text(name))]
     for language in LANGUAGES:

@@ -9,10 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from press import pages
 from press.behind import Behind
-from press.book import Book, Prepared
-from press.kept_pages import Kept, KeptPages
 from press.running import execute
 from press.running.book_blocks import Runs
 
@@ -106,28 +103,3 @@ def test_only_the_language_that_is_open_keeps_a_build_waiting(served: Behind, tm
     served.before_build(tmp_path)
     runs = Runs()
     assert [runs.known([f"y = '{name}'\n"]) for name in ("en", "zh")] == [False, True]
-
-
-def test_a_page_whose_blocks_wait_is_the_last_one_of_its_source(served: Behind, tmp_path: Path) -> None:
-    _book(tmp_path, "# A\n")
-    text = tmp_path / "docs" / "en" / "a.md"
-    page = Kept("<h1>A</h1>", {}, {}, [], {}, "")
-
-    def found(posenc: str, results: list[str], pending: int) -> tuple[KeptPages, list[str]]:
-        book = Book("en", text.parent, serving=True)
-        book.prepared["a.md"] = Prepared(pages.read(text), results=results, pending=pending)
-        kept = KeptPages(book, ["a.md"], [])
-        kept.posenc = posenc
-        return kept, kept.find_by_results(kept.find(["a.md"]))
-
-    kept, missing = found("of yesterday", ["1"], 0)
-    assert missing == ["a.md"]
-    kept.keep("a.md", page)
-    assert found("of yesterday", [], 0)[0].pages["a.md"] == page
-    waiting, missing = found("of today", ["pending"], 1)
-    assert missing == []
-    assert "have not run yet: 1" in waiting.pages["a.md"].html
-    assert found("of today", ["1"], 0)[0].pages["a.md"] == page
-    assert found("of tomorrow", ["2"], 0)[1] == ["a.md"]
-    text.write_text("# B\n")
-    assert found("of tomorrow", ["pending"], 1)[1] == ["a.md"]

@@ -248,6 +248,7 @@ def package(tmp_path: Path) -> Path:
     [
         ("one.py", "def f(): return 2\n", {"f", "one"}),
         ("two.py", "value = 2\n", {"f", "one"}),
+        ("two.py", "class Value:\n    width = 2\nvalue = Value.width\n", {"f", "one"}),
         ("three.py", "def g(): return 2\n", {"g"}),
         # another way to the same name
         ("__init__.py", "from posenc.one import f\nfrom posenc.two import value as g\n", {"g"}),

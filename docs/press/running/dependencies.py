@@ -24,6 +24,7 @@ from press import cache
 
 # Code that is made as it runs, or a module that is looked up by its name.
 _ON_THE_WAY = re.compile(r"\b(__import__|import_module|sys\.modules|exec|eval)\b")
+_IMPORT = re.compile(r"^[ \t]*(?:from[^\n]+import[ ]*(?:\([^)]*\)|[^\n]*)|import[^\n]*)", re.MULTILINE)
 PARSING = threading.Lock()  # CPython 3.11 fails where two threads parse at the same time
 Use = tuple[str, str]  # a module and a name in it; "*" is all of it
 
@@ -64,6 +65,11 @@ class Sources:
     @cached_property
     def digest_of_all(self) -> str:
         return self.digest(f"from {self.package.name} import *")
+
+    @cached_property
+    def imports(self) -> list[tuple[str, list[str]]]:
+        """What each module imports, as it is written: what can be reached of others depends on no more."""
+        return [(module, _IMPORT.findall(self._text(module))) for module in sorted(self.files)]
 
     def reach(self, code: str) -> tuple[set[str], set[Use]]:
         """The modules that `code` can reach, and the names by which it and they ask for each other."""
