@@ -19,7 +19,7 @@ import pytest
 from pytest_codeblocks.plugin import MarkdownFile, TestBlock
 
 from press import cache, pages
-from press.running import execute, outputs
+from press.running import execute, outputs, trainings
 
 SEED = 1  # the build's is 0
 
@@ -75,7 +75,7 @@ class Block(TestBlock):
             message = "pages.py and pytest-codeblocks read this block differently"
             raise BlockError(f"{name}:{block.lineno}: {message}")
         parts = [part.code for part in unit.parts]
-        outcome = execute.run(parts, seed=SEED, draw=False)
+        outcome = _outcome(tuple(parts))
         if faults := outputs.faults(unit, outcome):
             text = "\n".join(f"{name}:{fault.line}: {fault.message}" for fault in faults)
             if outcome.error is None and not outputs.faults(unit, execute.run(parts, draw=False)):
@@ -89,6 +89,20 @@ class Block(TestBlock):
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, self.obj.lineno - 1, f"block in line {self.obj.lineno}"
+
+
+@functools.cache
+def _outcome(parts: tuple[str, ...]) -> execute.Outcome:
+    """What a unit does; one that stands in both books is run once, and what both train is trained once."""
+    _share()
+    return execute.run(list(parts), seed=SEED, draw=False)
+
+
+@functools.cache
+def _share() -> None:
+    import posenc.experiments  # noqa: F401 what is imported can be shared
+
+    trainings.share()
 
 
 @functools.lru_cache(maxsize=8)
