@@ -411,6 +411,23 @@ def test_what_ran_before_changes_nothing_neither_here_nor_in_the_next_block() ->
 
 
 @pytest.mark.parametrize(
+    ("code", "random"),
+    [
+        ("x = 1", False),
+        ("import numpy as np\nnp.random.default_rng(0).normal()", False),
+        ("import torch\ntorch.randn(2, generator=torch.Generator().manual_seed(0))", False),
+        ("import numpy as np\nnp.random.default_rng()", True),
+        ("import numpy as np\nnp.random.rand()", True),
+        ("import torch\ntorch.randn(2)", True),
+        ("import random\nrandom.random()\n1 / 0", True),
+    ],
+)
+def test_a_block_that_another_seed_may_change_says_so(code: str, random: bool) -> None:
+    """Under pytest it is run again, with another seed; what the others did is taken from the build."""
+    assert execute.run([code + "\n"]).random == random
+
+
+@pytest.mark.parametrize(
     ("code", "said"),
     [
         ("while True:\n    pass\n", " of computing"),

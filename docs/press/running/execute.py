@@ -40,6 +40,8 @@ from press import BookError, cache, figures, numbers
 from press.cache import PACKAGE, ROOT
 from press.running import trainings
 
+# Generators that bring a seed of their own each time.
+_ENTROPY = re.compile(r"default_rng\(\)|\bsecrets\b|urandom|SystemRandom|\.seed\(\)")
 BLOCK = "<block>"  # file name of a block in tracebacks
 TIMEOUT = (
     90.0  # seconds of a core for one unit: the slowest of the book takes 10, however busy the machine is
@@ -60,6 +62,7 @@ class Outcome:
     figures: list[list[dict[str, Any]]] = field(default_factory=list)
     error: dict[str, Any] | None = None  # type, message, line (of the unit's code, or 0), raised (in posenc)
     reached: list[str] = field(default_factory=list)  # the modules of posenc that it executed
+    random: bool = True  # it may do otherwise with another seed
 
     @property
     def output(self) -> str:
@@ -112,6 +115,16 @@ def isolated(seed: int = 0) -> Iterator[None]:
         # a reader's plt.show() does no harm here
         warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
         yield
+
+
+def _generators() -> list[object]:
+    """The states of the generators that a block may share with others."""
+    import numpy as np
+
+    states: list[object] = [random.getstate(), repr(np.random.get_state(legacy=False))]
+    if "torch" in sys.modules:
+        states.append(bytes(sys.modules["torch"].random.get_rng_state()))
+    return states
 
 
 def _set_environment(variables: dict[str, str]) -> None:
@@ -188,6 +201,7 @@ def run(parts: list[str], seed: int = 0, draw: bool = True) -> Outcome:
     # the name pytest-codeblocks gives, and what a script or a notebook has
     namespace: dict[str, Any] = {"__MODULE__": "__main__", "__name__": "__main__"}
     with isolated(seed):
+        before = _generators()
         try:
             with contextlib.redirect_stdout(printed), _limited():
                 for program in _compiled(code, parts):
@@ -199,6 +213,7 @@ def run(parts: list[str], seed: int = 0, draw: bool = True) -> Outcome:
         except BaseException as error:
             outcome.outputs.append(printed.getvalue().encode(errors="replace").decode())
             outcome.error = _error(error)
+        outcome.random = _generators() != before or bool(_ENTROPY.search(code))
     outcome.reached = sorted(Path(file).relative_to(PACKAGE.parent).as_posix() for file in reached)
     return outcome
 
