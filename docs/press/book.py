@@ -39,6 +39,7 @@ class Book:
     serving: bool = False  # a fault is shown, and does not stop the process
     prepared: dict[str, Prepared] = field(default_factory=dict)
     drawings: dict[str, list[str]] = field(default_factory=dict)  # that wait until the search index is fed
+    run_in_page: set[str] = field(default_factory=set)  # pages whose blocks say how they run in the page
     formulas: dict[str, list[str]] = field(default_factory=dict)  # as MathML, waiting likewise
     characters: dict[str, set[str]] = field(default_factory=dict)  # of the formulas of each page
     faults: int = 0  # that were shown while serving, and what MkDocs warned of

@@ -188,7 +188,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if kept(page) or not BOOK.language:
         return markdown
     name = page.file.src_uri
-    markdown = markup.marked(snippets.filled(markdown, BOOK.folder, links=True), BOOK.printed(name))
+    markdown = markup.marked(snippets.filled(markdown, BOOK.folder, links=True), BOOK, name)
     return labs.with_downloads(markdown, name, BOOK.language) if labs.is_lab(name) else markdown
 
 
@@ -218,10 +218,12 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
     if kept(page):
         return
     context["twins"] = languages.twins(page.url, context["base_url"], BOOK.url)
-    if "data-run=" in (page.content or "") or "data-needs=" in (page.content or ""):
+    name = page.file.src_uri
+    context["has_formulas"] = bool(BOOK.formulas.get(name))
+    if name in BOOK.run_in_page:
         context["runtime"] = pyodide.config(context["base_url"])
-    context["way"], missing = reading_order.way(page.file.src_uri, BOOK)
-    for fault in [*languages.missing(page.file.src_uri, BOOK), *missing]:
+    context["way"], missing = reading_order.way(name, BOOK)
+    for fault in [*languages.missing(name, BOOK), *missing]:
         log.warning(fault)
 
 

@@ -6,7 +6,6 @@ Drawings are set aside while the search index is fed, which has no use for their
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -31,14 +30,12 @@ _PLAIN = re.compile(r'<span class="[nopw]">([^<]*)</span>')
 _VERBATIM = re.compile(r"(<pre\b.*?</pre>|<script\b.*?</script>|<svg\b.*?</svg>)", re.DOTALL)
 
 
-def marked(markdown: str, printed: Sequence[str] = ()) -> str:
-    """The page without the comments that are not for the reader, outputs marked, a place for each drawing.
-
-    `printed` is what the cells of a lab print.
-    """
+def marked(markdown: str, book: Book, name: str) -> str:
+    """The page without the comments that are not for the reader, outputs marked, a place for each drawing."""
     parsed = pages.parse(markdown)
     lines = markdown.split("\n")
-    said = pyodide.attributes(parsed.blocks)
+    if said := pyodide.attributes(parsed.blocks):
+        book.run_in_page.add(name)
     for number in parsed.directives:
         lines[number - 1] = ""
     for unit in parsed.units:
@@ -54,7 +51,8 @@ def marked(markdown: str, printed: Sequence[str] = ()) -> str:
             if extra := continued + said.get(fence.line, ""):
                 indent = lines[fence.line - 1][: fence.indent]
                 lines[fence.line - 1] = f"{indent}{'`' * fence.ticks} {{ .{fence.info}{extra} }}"
-    labs.with_outputs(lines, [part.fence.end for part in parsed.parts], printed, "{ .text .output .no-copy }")
+    ends = [part.fence.end for part in parsed.parts]
+    labs.with_outputs(lines, ends, book.printed(name), "{ .text .output .no-copy }")
     # from the end, so that the numbers of the lines above stay
     for index, figure in reversed(list(enumerate(parsed.figures))):
         lines[figure.line - 1 : figure.line] = ["", figure.indent + _TOKEN.format(index), ""]

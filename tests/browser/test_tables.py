@@ -9,6 +9,7 @@ import markdown
 import pytest
 from playwright.sync_api import Page
 from press import exports, markup, pages
+from press.book import Book
 from press.cache import ROOT
 
 from tests.browser import browsing
@@ -40,7 +41,7 @@ After it.
 
 def html() -> str:
     extensions = ["attr_list", "md_in_html", "tables", "toc", "pymdownx.superfences"]
-    return markup.with_outputs(markdown.markdown(markup.marked(TEXT), extensions=extensions))
+    return markup.with_outputs(markdown.markdown(markup.marked(TEXT, Book(), "a.md"), extensions=extensions))
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from press import cache, exports, labs, markup, pages
+from press.book import Book
 from press.check import pages as checks
 from press.running import book_blocks as blocks
 
@@ -96,7 +97,7 @@ def test_it_runs_once_for_both_languages_and_is_set_like_a_chapter(
     for path, book in zip(small.values(), books, strict=True):
         printed = book["labs/small.md"].printed
         assert printed == ["```\n", "the end\n"]
-        shown = markup.marked(labs.text(path), printed)
+        shown = markup.marked(labs.text(path), Book(prepared=book), "labs/small.md")
         assert "```` { .text .output .no-copy }\n```\n````" in shown
         assert "``` { .text .output .no-copy }\nthe end\n```" in shown
         ((figure, drawing),) = book["labs/small.md"].drawings

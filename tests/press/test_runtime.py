@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from press import BookError, cache, pages
 from press import markup as setting
+from press.book import Book
 from press.running import execute
 from press.runtime import fetch, in_page
 from press.runtime import pyodide as runtime
@@ -214,7 +215,11 @@ from posenc import laplacian_eigenvectors
 
 
 def _fences(text: str) -> list[str]:
-    return [line for line in setting.marked(text).splitlines() if line.startswith("```") and line != "```"]
+    return [
+        line
+        for line in setting.marked(text, Book(), "a.md").splitlines()
+        if line.startswith("```") and line != "```"
+    ]
 
 
 def test_blocks_say_what_they_need_and_what_they_continue(monkeypatch: pytest.MonkeyPatch) -> None:
