@@ -44,6 +44,7 @@ class Book:
     characters: dict[str, set[str]] = field(default_factory=dict)  # of the formulas of each page
     faults: int = 0  # that were shown while serving, and what MkDocs warned of
     processes: list[BaseProcess] = field(default_factory=list)  # that build the books, for the page at /
+    _pages: dict[str, Page] = field(default_factory=dict)
     _metas: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
@@ -57,6 +58,12 @@ class Book:
 
     def text(self, name: str) -> str:
         return labs.text(self.folder / name)
+
+    def page(self, name: str) -> Page:
+        """A page, which is read once."""
+        if name not in self._pages:
+            self._pages[name] = pages.read(self.folder / name)
+        return self._pages[name]
 
     def printed(self, name: str) -> list[str]:
         """What the cells of a lab print; the text of a chapter holds that itself."""

@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from press import BookError, labs, snippets
-from press.pages import Page, front_matter, parse, read
+from press.pages import Page, front_matter, parse
 from press.reading_order import is_chapter, stem
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def _plain(text: str, meta: Mapping[str, Any]) -> str:
 def beside(book: Book, name: str) -> dict[str, str]:
     """The files that go with a page, by their names in its folder."""
     file = PurePosixPath(name).stem
-    page = read(book.folder / name)
+    page = book.page(name)
     text = parse(snippets.filled(page.text, book.folder), page.path)
     files = {f"{file}.md": markdown(text, book.language, book.printed(name))}
     files |= snippets.files(page.text, book.folder)

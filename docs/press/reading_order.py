@@ -51,12 +51,12 @@ def way(name: str, book: Book) -> tuple[dict[str, Any], list[str]]:
     labs = [lab for lab in book.contents if is_lab(lab) and stem(name) in book.meta(lab).get("needs", [])]
     file = PurePosixPath(name).stem
     told = {
-        "minutes": minutes(pages.read(book.source(name)), book.language) if name in chapters else 0,
+        "minutes": minutes(book.page(name), book.language) if name in chapters else 0,
         "number": chapters.index(name) + 1 if name in chapters else 0,
         "count": len(chapters),
         "needs": needed,
         "labs": [_link(lab, book) for lab in labs],
-        "script": f"{file}.py" if name in chapters and pages.read(book.source(name)).blocks else "",
+        "script": f"{file}.py" if name in chapters and book.page(name).blocks else "",
         "markdown": f"{file}.md",
     }
     return told, faults

@@ -260,7 +260,6 @@ def run_book(book: Book, names: Iterable[str]) -> None:
 
     While serving, blocks run behind: those that have not run yet are pending.
     """
-    sources = {name: pages.read(book.folder / name) for name in names}
-    book.prepared = prepare(sources, wait=not book.serving)
+    book.prepared = prepare({name: book.page(name) for name in names}, wait=not book.serving)
     if faults := report(book.prepared):
         book.fault("\n".join([f"{len(faults)} fault{'s' * (len(faults) > 1)} in the pages", *faults]))
