@@ -147,7 +147,8 @@ def _paper(figure: Figure) -> Bbox:
     """The width of the figure and the height of what is on it, in inches; more where something sticks out."""
     from matplotlib.transforms import Bbox
 
-    figure.draw_without_rendering()  # lays out the axes
+    figure.draw_without_rendering()  # lays out the axes,
+    figure.set_layout_engine("none")  # once: as they stand now they are drawn, and their numbers read
     drawn, pad = figure.get_tightbbox(), PAD
     left, right = min(0.0, drawn.x0 - pad), max(float(figure.get_figwidth()), drawn.x1 + pad)
     return Bbox.from_extents(left, drawn.y0 - pad, right, drawn.y1 + pad)
