@@ -50,120 +50,69 @@ def commands() -> list[str]:
     return re.findall(r"^\$ (.+)$", README, re.MULTILINE)
 
 
-def test_the_commands() -> None:
-    serve, runtime, offline, test, browser, peers, install = commands()
-    for command in (serve, runtime, offline, test):
-        assert command.startswith("python3 -m venv .venv && .venv/bin/pip install -e '.[")
-    assert runtime.endswith("python -m press runtime")
-    assert offline.endswith("python -m press offline")
-    assert (ROOT / browser.split()[-1]).is_dir()
-    assert (ROOT / peers.split()[-1]).is_dir()
-    assert install.startswith("pip install ")
-
-
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_the_book_gives_the_same_commands(lang: str) -> None:
-    """All but those that make what the reader of a page has already, and the one for other libraries."""
+    """All but those that make what the reader of a page has already, and those for slow tests and the peers."""
     text = (ROOT / "docs" / lang / "index.md").read_text(encoding="utf-8")
     on_one_line = re.sub(r"\\\n +", "", text)  # the box of the book is narrower than that of the README
     assert set(re.findall(r"^\$ (.+)$", on_one_line, re.MULTILINE)) == {
-        command for command in commands() if not re.search("runtime|offline|browser|peers", command)
+        command for command in commands() if not re.search("runtime|offline|slow|peers", command)
     }
 
 
-FAKE = """\
-#!/bin/sh
-echo "in $PWD: $(basename "$0") $*"
-case "$0 $*" in
-  */bin/mkdocs*) exec python3 -m http.server --bind 127.0.0.1 --directory pages PORT ;;
-  */bin/python*) mkdir -p dist; for name in book.zip en.pdf zh.pdf; do echo > "dist/posenc-$name"; done ;;
-  */bin/pytest*) exit $(cat status) ;;
-esac
-"""
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """.ci/run in a repository whose commands are this README's, but for one that makes another `.venv`."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    root = tmp_path / "project"
-    for page in ("index", "en/sinusoidal", "zh/sinusoidal"):
-        path = root / "pages" / f"{page}.html"
+def ci(folder: Path, *commands: str) -> subprocess.CompletedProcess[str]:
+    """What .ci/run does in a project with these commands and a page; it finds a browser and a font."""
+    page, tools = folder / "project" / "en" / "sinusoidal.html", folder / "tools"
+    for path, text in (
+        (page, '<figure class="plot"><svg>'),
+        (page.parents[1] / "zh" / page.name, '<figure class="plot"><svg>'),
+        (page.parents[1] / "README.md", "\n".join(["http://127.0.0.1:PORT", *(f"$ {c}" for c in commands)])),
+        (page.parents[1] / ".ci" / "run", (ROOT / ".ci" / "run").read_text()),
+        (tools / "chromium", "#!/bin/sh\n"),
+        (tools / "fc-list", "#!/bin/sh\necho Noto Sans CJK\n"),
+    ):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text('<figure class="plot"><svg>posenc</svg></figure>')
-    (root / ".ci").mkdir()
-    (root / ".ci" / "run").write_text((ROOT / ".ci" / "run").read_text())
-    made = "mkdir -p .venv/bin && for name in mkdocs python pytest pip; do cp -p fake .venv/bin/$name; done"
-    text = README.replace("127.0.0.1:8000", f"127.0.0.1:{port}").replace("python3 -m venv .venv", made)
-    (root / "README.md").write_text(text, encoding="utf-8")
-    (root / "fake").write_text(FAKE.replace("PORT", port))
-    (root / "fake").chmod(0o755)
-    (root / "status").write_text("0")
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    for tool in ("chromium", "fc-list"):  # nothing to install
-        (tools / tool).write_text("#!/bin/sh\necho Noto Sans CJK\n")
-        (tools / tool).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
-    for who in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{who}_NAME", "posenc")
-        monkeypatch.setenv(f"GIT_{who}_EMAIL", "posenc@example.org")
-    subprocess.run(["git", "init", "--quiet", str(root)], check=True)
-    return root
+        path.write_text(text.replace("PORT", str(PORT)))
+        path.chmod(0o755)
+    git = ["git", "-C", str(page.parents[1]), "-c", "user.name=posenc", "-c", "user.email=posenc@example.org"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "as it is"]):
+        subprocess.run([*git, *words], check=True)
+    environment = os.environ | {"PATH": f"{tools}:{os.environ['PATH']}"}
+    command = ["bash", str(page.parents[1] / ".ci" / "run")]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-def ci(project: Path) -> subprocess.CompletedProcess[str]:
-    git = ["git", "-C", str(project)]
-    subprocess.run([*git, "add", "--all"], check=True)
-    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "--message", "as it is"], check=True)
-    run = ["bash", str(project / ".ci" / "run")]
-    return subprocess.run(run, capture_output=True, text=True, check=False)
+with socket.socket() as free:
+    free.bind(("127.0.0.1", 0))
+    PORT = free.getsockname()[1]
+SERVE = "python3 -m http.server --bind 127.0.0.1 PORT # mkdocs serve"
 
 
-def test_ci_runs_the_commands_of_the_readme(project: Path) -> None:
-    result = ci(project)
-    assert result.returncode == 0, result.stderr
-    ran = re.findall(r"^in (.+)/(\w+): (.+)$", result.stdout, re.MULTILINE)
-    assert [(clone, what) for _, clone, what in ran] == [
-        ("serve", "pip install -e .[docs]"),
-        ("serve", "mkdocs serve"),
-        ("serve", "pip install -e .[docs]"),
-        ("serve", "python -m press runtime"),
-        ("offline", "pip install -e .[offline]"),
-        ("offline", "python -m press offline"),
-        ("test", "pip install -e .[test]"),
-        ("test", "pytest "),
-        ("test", "python -m press runtime"),
-        ("test", "pytest tests/browser"),
-        ("test", "pip install -e .[peers]"),
-        ("test", "pytest tests/posenc/peers"),
+def test_ci_runs_all_commands_to_the_letter(tmp_path: Path) -> None:
+    done = ci(tmp_path, SERVE, "echo '1  2'", "echo $POSENC_REQUIRE # peers", "pwd")
+    assert done.returncode == 0, done.stderr
+    said = re.findall(r"(?m)^(?!== \d+ s$).+$", done.stdout)
+    assert said[-6:-1] == [
+        "== echo '1  2'",
+        "1  2",
+        "== echo $POSENC_REQUIRE # peers",
+        "browser fonts runtime peers",
+        "== pwd",
     ]
-    assert not Path(ran[0][0]).exists(), "the clones must be gone afterwards"
-    # the commands as they stand in the README, to the letter
-    shown = re.findall(r"^\$ (.+)$", result.stdout, re.MULTILINE)
-    assert shown == re.findall(r"^\$ (.+)$", (project / "README.md").read_text(encoding="utf-8"), re.M)[:6]
+    assert not Path(said[-1]).exists(), "the clone must be gone afterwards"
 
 
-def test_ci_fails_with_a_command(project: Path) -> None:
-    (project / "status").write_text("1")
-    assert ci(project).returncode != 0
+def test_ci_fails_with_a_command(tmp_path: Path) -> None:
+    done = ci(tmp_path, "false; echo 1", "echo 2")
+    assert done.returncode == 1
+    assert "\n1\n" not in done.stdout
+    assert "echo 2" not in done.stdout
 
 
-def test_ci_fails_where_a_page_is_not_served(project: Path) -> None:
-    fake = project / "fake"
-    fake.write_text(fake.read_text().replace("exec python3", "exit 0; python3"))
-    result = ci(project)
-    assert result.returncode != 0
-    assert "the server has stopped" in result.stderr
-
-
-def test_ci_fails_without_a_command(project: Path) -> None:
-    (project / "README.md").write_text("no command\n")
-    result = ci(project)
-    assert result.returncode != 0
-    assert "exactly one command" in result.stderr
+def test_ci_fails_where_no_page_is_served(tmp_path: Path) -> None:
+    done = ci(tmp_path, "true # mkdocs serve")
+    assert done.returncode == 1
+    assert "the server has stopped" in done.stderr
 
 
 def test_licences_are_named() -> None:

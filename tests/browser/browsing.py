@@ -1,8 +1,8 @@
 """A reader's browser: what it fetches, shows and hears of a page, and what is wrong with that.
 
 `visit` loads a page once, as a first-time reader on a phone would, and measures everything; each check of VISIT
-takes what was measured and gives a list of faults. `visits` does so for many pages, two at a time. A check's
-examples are parts of one bad page (`BAD`), and are found in one visit.
+takes what was measured and gives a list of faults. A check's examples are parts of one bad page (`BAD`), and are
+found in one visit.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import functools
 import gzip
 import http.server
 import importlib.resources
+import json
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page, Response, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Response, sync_playwright
 from press.offline.archive import chromium
 
 from tests import missing
@@ -37,9 +37,9 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+Look = tuple[str, tuple[int, int]]
 PHONE, DESKTOP, NARROW = (390, 844), (1280, 800), (320, 640)
-LOOKS = (("light", PHONE), ("dark", PHONE), ("dark", DESKTOP), ("light", DESKTOP))
-HANDS = 2  # browsers that visit pages at the same time
+LOOKS: tuple[Look, ...] = (("light", PHONE), ("dark", PHONE), ("dark", DESKTOP), ("light", DESKTOP))
 
 FIRST_VISIT = 250 * 1024  # bytes, compressed
 HTML = 50_000  # the longest chapters, which teach more than one page should, have 47_000
@@ -87,6 +87,27 @@ def served(folder: Path) -> Iterator[str]:
             thread.join()
 
 
+@dataclass(frozen=True)
+class Harm:
+    """What goes wrong for a reader: scripts or styles of others, addresses that do not come, other contents."""
+
+    says: str  # by the test that notices it
+    script: str = ""
+    style: str = ""
+    gone: str = ""
+    other: tuple[str, str, str] = ("", "", "")  # the address, what it has, what comes instead
+
+    def works_in(self, context: BrowserContext) -> None:
+        sheet = f"(sheet = new CSSStyleSheet()).replaceSync({json.dumps(self.style)})"
+        context.add_init_script(f"let sheet; {sheet}; document.adoptedStyleSheets = [sheet];")
+        context.add_init_script(self.script)
+        if self.gone:
+            context.route(self.gone, lambda route: route.abort())
+        address, has, comes = self.other
+        if address:
+            context.route(address, lambda route: route.fulfill(body=route.fetch().text().replace(has, comes)))
+
+
 # --- Measuring ----------------------------------------------------------------------------------------------
 
 
@@ -105,6 +126,10 @@ class Visit:
     wide: list[str] = field(default_factory=list)  # what sticks out of a narrow screen
     axe: list[str] = field(default_factory=list)
     copied: list[str | None] = field(default_factory=list)  # what the button of each Python block gives
+
+    @property
+    def complaints(self) -> list[str]:
+        return self.elsewhere + self.failed + self.console
 
     @property
     def html(self) -> int:
@@ -135,7 +160,6 @@ MEASURE = """async () => {
   const labels = [...document.querySelectorAll("figure svg text")];
   const open = labels.filter((text) => text.textContent.trim() && text.getClientRects().length);
   return {
-    shift: window.shift,
     nodes: document.querySelectorAll("*").length,
     labels: open.map(px),
   };
@@ -262,6 +286,14 @@ def watch(page: Page, visit: Visit) -> list[Response]:
     return responses
 
 
+def opened(page: Page, url: str) -> Visit:
+    """Open an address; what the page complains of from now on is written down."""
+    visit = Visit(url)
+    watch(page, visit)
+    page.goto(url)
+    return visit
+
+
 def counted(response: Response) -> bool:
     return response.status == 200 and response.url.startswith("http")
 
@@ -281,22 +313,31 @@ def compressed(body: bytes) -> bytes:
     return gzip.compress(body, 6, mtime=0)
 
 
-def visit(browser: Browser, url: str) -> Visit:
-    """Load a page for the first time on a phone, then look at it on other screens and in the dark."""
+def visit(browser: Browser, url: str, looks: Sequence[Look] = LOOKS, all_parts: bool = True) -> Visit:
+    """Load a page for the first time on a phone, then look at it on other screens and in the dark.
+
+    Formulas, drawings and code, which are alike on all pages, take axe most of its time: not `all_parts`.
+    """
     result = Visit(url)
-    context = browser.new_context(viewport={"width": PHONE[0], "height": PHONE[1]}, color_scheme="light")
+    context = browser.new_context(
+        viewport={"width": PHONE[0], "height": PHONE[1]}, color_scheme="light", reduced_motion="reduce"
+    )
     try:
         context.add_init_script(SHIFTS)
         page = context.new_page()
         responses = watch(page, result)
         page.goto(url)
-        page.wait_for_load_state("networkidle")
         measured = page.evaluate(MEASURE)
+        result.nodes, result.labels = measured["nodes"], measured["labels"]
+        page.wait_for_load_state("networkidle")
+        result.shift = page.evaluate("window.shift")
         result.sizes = {answer.url: size(answer) for answer in responses if counted(answer)}
-        result.shift, result.nodes, result.labels = (measured[key] for key in ("shift", "nodes", "labels"))
-        for turn, (scheme, screen) in enumerate(LOOKS):
-            resized(page, screen, scheme)
-            found = axe(page, again=turn > 0, colours=turn > 0 and screen == LOOKS[turn - 1][1])
+        for turn, (scheme, screen) in enumerate(looks):
+            if turn:
+                resized(page, screen, scheme)
+            found = axe(
+                page, again=turn > 0 or not all_parts, colours=turn > 0 and screen == looks[turn - 1][1]
+            )
             result.axe += [f"{scheme}, {screen[0]} px: {fault}" for fault in found]
         resized(page, NARROW)
         page.evaluate("for (const folded of document.querySelectorAll('details')) folded.open = true")
@@ -305,22 +346,6 @@ def visit(browser: Browser, url: str) -> Visit:
     finally:
         context.close()
     return result
-
-
-def visits(urls: Sequence[str]) -> list[Visit]:
-    """A visit to each address, by several browsers at a time."""
-    left = iter(enumerate(urls))
-    found: dict[int, Visit] = {}
-
-    def some() -> None:
-        with launched() as browser:
-            for number, url in left:
-                found[number] = visit(browser, url)
-
-    with ThreadPoolExecutor(HANDS) as pool:
-        for hand in [pool.submit(some) for _ in range(HANDS)]:
-            hand.result()
-    return [found[number] for number in range(len(urls))]
 
 
 # --- Judging ------------------------------------------------------------------------------------------------

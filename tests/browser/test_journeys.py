@@ -1,66 +1,404 @@
-"""What a reader does in the built site works; where something is planted that breaks it, it is noticed."""
+"""What a reader does with the book in a browser: of the site as it is served, and as it lies on a disk."""
 
 from __future__ import annotations
 
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
+from playwright.sync_api import TimeoutError as Late
 from press.cache import ROOT
 
-from tests.browser import journeys
-from tests.browser.browsing import Browser
-from tests.browser.journeys import FROM_DISK, SERVED, Deeds
-from tests.site.sitecheck import BOOKS, contents
+from tests.browser import browsing
+from tests.browser.browsing import Harm, opened
+from tests.site.sitecheck import BOOKS, ORDER, contents, read
 
-Deed = Callable[[Page, str], Iterator[str]]
-BAD = [(True, *bad) for bad in SERVED.bad] + [(False, *bad) for bad in FROM_DISK.bad]
-
-
-@pytest.mark.parametrize("deed", SERVED.all)
-def test_a_reader_can(deeds: Deeds, deed: Deed) -> None:
-    assert deeds.served[deed] == []
-
-
-@pytest.mark.parametrize("deed", FROM_DISK.all)
-def test_a_reader_can_from_disk(deeds: Deeds, deed: Deed) -> None:
-    assert deeds.from_disk[deed] == []
-
-
-@pytest.mark.parametrize("bad", BAD, ids=lambda bad: f"{bad[1].__name__}-{bad[-1]}")
-def test_what_goes_wrong_is_noticed(deeds: Deeds, bad: tuple[Any, ...]) -> None:
-    says, faults = bad[-1], deeds.broken[bad]
-    assert any(says in fault for fault in faults), f"{says} is not among {faults}"
-
+CHAPTER, LAB = "en/sinusoidal.html", "labs/waveforms.html"
+harmed = pytest.mark.harmed
 
 # --- Search -------------------------------------------------------------------------------------------------
+
+# What the first result is about; besides these, each page is found first by the words in its `tags`.
+WORDS: dict[str, dict[str, set[str]]] = {
+    "en": {
+        "padding": {"masks"},
+        "positional": {"index", "sinusoidal"},
+        "rotary": {"rotary"},
+        "ALiBi": {"alibi"},
+        "equivariant": {"order"},
+        "softmax": {"order", "masks"},
+        "encoding": {"index", "sinusoidal"},
+        "causal mask": {"masks"},
+        "learned embedding": {"learned"},
+        "RoPE": {"rotary"},
+        "KV cache": {"take", "rotary"},
+        "extend context 4k to 32k": {"rotary"},
+        "ViT interpolate position": {"learned"},
+        "RoPE vs ALiBi vs T5": {"relative"},
+        "RoPE or ALiBi": {"rotary", "alibi", "relative"},
+    },
+    "zh": {
+        "旋转": {"rotary"},
+        "编码": {"index", "sinusoidal"},
+        "位置编码": {"index", "sinusoidal"},
+        "因果掩码": {"masks"},
+        "填充": {"masks"},
+        "softmax": {"order", "masks"},
+        "RoPE": {"rotary"},
+        "rotary": {"rotary"},
+        "ALiBi": {"alibi"},
+        "正弦位置编码": {"sinusoidal"},
+        "旋转位置编码": {"rotary"},
+        "可学习的位置嵌入": {"learned"},
+        "相对位置偏置": {"relative"},
+        "置换等变": {"order"},
+        "旋": {"rotary"},
+        "KV 缓存": {"take", "rotary"},
+        "扩展上下文 32k": {"rotary"},
+        "ViT 位置插值": {"learned"},
+        "RoPE ALiBi T5 对比": {"relative"},
+        "选哪种编码": {"choosing"},
+    },
+}
+
+
+def tags(book: str) -> Iterator[tuple[str, str]]:
+    """The words by which the pages of a book say that they are looked up, and the page."""
+    for name in contents(book):
+        if not name.startswith("labs/"):
+            yield from ((tag, name) for tag in read(ROOT / "docs" / book / f"{name}.md").meta.get("tags", []))
 
 
 @pytest.mark.parametrize("book", BOOKS)
 def test_every_chapter_has_words_of_its_own(book: str) -> None:
-    tags = list(journeys.tags(book))
-    assert max(Counter(tag for tag, _ in tags).values()) == 1
-    assert {name for _, name in tags} == {name for name in contents(book) if not name.startswith("labs/")}
-
-
-CUT = (ROOT / "docs" / "press" / "segmented.js").read_text(encoding="utf-8")
-
-
-def test_a_query_is_cut_into_the_words_of_the_index(browser: Browser) -> None:
-    wanted = {
-        "编码": ["编码"],  # not 编, although the index has it
-        "位置编码": ["位置", "编码"],
-        "可学习": ["学习"],  # 可 stands in no index
-        "学习的编码": ["学习", "编码"],
-        "旋": ["旋"],  # still being typed
-        "位置旋": ["位置", "旋"],
-        "旋转编码": ["编码"],
-        "": [],
+    assert max(Counter(tag for tag, _ in tags(book)).values()) == 1
+    assert {name for _, name in tags(book)} == {
+        name for name in contents(book) if not name.startswith("labs/")
     }
-    index: dict[str, Any] = {word: {} for word in ("编", "编码", "位置", "学习")}
-    script = f"([queries, index]) => {{ {CUT}; return queries.map((query) => segmented(query, index)) }}"
-    page = browser.new_page()
-    assert page.evaluate(script, [list(wanted), index]) == list(wanted.values())
-    page.close()
+
+
+_FOUND = ".md-search-result__item > a.md-search-result__link"
+_OLD = "for (const item of document.querySelectorAll('.md-search-result__item')) item.dataset.old = ''"
+_NEW = "document.querySelector('.md-search-result__item:not([data-old])')"
+
+
+def found(page: Page, word: str, typed: bool) -> list[str]:
+    """Where the results lead, the first one first; [] where none come."""
+    field = page.locator(".md-search__input")
+    if typed:
+        field.fill("")
+        field.press_sequentially(word[:-1])
+        page.wait_for_timeout(100)
+    page.evaluate(_OLD)
+    if typed:
+        field.press_sequentially(word[-1])
+    else:
+        field.fill(word)
+    try:
+        page.wait_for_function(_NEW)
+    except Late:
+        return []
+    return [str(url) for url in page.locator(_FOUND).evaluate_all("links => links.map(link => link.href)")]
+
+
+def searched(page: Page, root: str, book: str, most: int | None = None) -> None:
+    """Each word finds one of its pages first, and nothing outside the book.
+
+    One word is entered key by key and not at once, as from the clipboard.
+    """
+    root = f"{root}{book}/"
+    visit = opened(page, f"{root}index.html")
+    page.keyboard.press("/")
+    words = WORDS[book] | {tag: {name} for tag, name in tags(book)}
+    for turn, (word, wanted) in enumerate([*words.items()][:most]):
+        urls = found(page, word, typed=turn == 5)
+        first = urls[0].removeprefix(root).partition(".html")[0] if urls else "nothing"
+        assert first in wanted, f"{word} finds {first} first"
+        assert [url for url in urls if not url.startswith(root)] == [], f"{word} leads out of the book"
+    assert visit.complaints == []
+
+
+INDEX = "**/search_index.js*"
+
+
+@harmed(Harm("finds nothing first", gone=INDEX))
+@harmed(Harm(" finds ", other=(INDEX, '"tags":[', '"gone":[')))
+@harmed(Harm("out of the book", other=(INDEX, '"location":"alibi.html', '"location":"../en/alibi.html')))
+@harmed(
+    Harm("finds nothing first", script="addEventListener('input', (e) => e.stopImmediatePropagation(), true)")
+)
+def test_words_in_chinese_find_their_page(page: Page, address: str) -> None:
+    searched(page, address, "zh")
+
+
+def test_words_in_english_find_their_page(page: Page, address: str) -> None:
+    searched(page, address, "en")
+
+
+@pytest.mark.parametrize("book", BOOKS)
+@harmed(Harm("finds nothing first", gone=INDEX))
+def test_words_find_their_page_from_disk(page: Page, disk: str, book: str) -> None:
+    searched(page, disk, book, most=8)
+
+
+# --- Language, palette, where a page opens ------------------------------------------------------------------
+
+
+LEADS_BACK = """addEventListener("DOMContentLoaded", () =>
+  document.querySelector("a.book-language").setAttribute("href", "masks.html"))"""
+
+
+@harmed(Harm("中文 leads to", script=LEADS_BACK))
+def test_the_switch_leads_to_the_same_page_of_the_other_book_and_back(page: Page, address: str) -> None:
+    visit = opened(page, f"{address}en/{LAB}")
+    for label, book in (("中文", "zh"), ("English", "en")):
+        page.get_by_role("link", name=label, exact=True).click()
+        page.wait_for_load_state()
+        assert page.url == f"{address}{book}/{LAB}", f"{label} leads to {page.url}"
+        assert page.locator("html").get_attribute("lang") == book
+    assert visit.complaints == []
+
+
+@harmed(Harm("another page is default", script="localStorage.clear()"))
+def test_another_page_remembers_the_palette(page: Page, address: str) -> None:
+    """From the palette of the system to light, to dark, and back."""
+    visit = opened(page, f"{address}{ORDER}")
+    scheme = "document.body.dataset.mdColorScheme"
+    for wanted in ("default", "slate", "default"):
+        page.locator("header form[data-md-component=palette] label:visible").click()
+        page.wait_for_function(f"{scheme} === '{wanted}'")
+        if wanted == "slate":
+            page.goto(f"{address}en/naive.html")
+            assert page.evaluate(scheme) == wanted, f"another page is {page.evaluate(scheme)}"
+    assert visit.complaints == []
+
+
+@harmed(Harm("390 px: #", style="h2 { scroll-margin: -99px !important }"))
+def test_an_anchor_leads_to_its_heading_below_the_header(page: Page, address: str) -> None:
+    """Also when the page has just been opened."""
+    for width in (390, 1280):
+        page.set_viewport_size({"width": width, "height": 800})
+        page.goto(f"{address}zh/shift.html")
+        ids = page.evaluate("[...document.querySelectorAll('article h2')].map((heading) => heading.id)")
+        for name in (ids[-2], ids[2]):
+            page.goto(f"{address}zh/index.html")
+            page.goto(f"{address}zh/shift.html#{name}")
+            top = f"document.getElementById('{name}').getBoundingClientRect().top"
+            try:
+                page.wait_for_function(f"{top} > 0 && {top} < 100")
+            except Late:
+                pytest.fail(f"{width} px: #{name} is at {page.evaluate(top)}")
+
+
+# --- Keyboard -----------------------------------------------------------------------------------------------
+
+
+def focus(page: Page) -> str:
+    """What has the focus."""
+    return str(
+        page.evaluate("(node => `${node.className} for=${node.getAttribute('for')}`)(document.activeElement)")
+    )
+
+
+@harmed(Harm("__drawer cannot be reached", style="header { visibility: hidden }"))
+@harmed(Harm("color-contrast", style=".md-nav * { color: #aaa !important }"))
+def test_drawer_and_search_open_by_keyboard_on_a_phone(page: Page, address: str) -> None:
+    visit = opened(page, f"{address}zh/order.html")
+    browsing.resized(page, browsing.PHONE)
+    page.evaluate(browsing.MEASURE)  # what the browser has not laid out yet cannot be focused yet
+    drawer, field = page.locator(".md-sidebar--primary"), page.locator(".md-search__input")
+    for box, shown in (("__drawer", drawer), ("__search", field)):
+        assert not shown.is_visible(), f"{box} is open from the start"
+        for _ in range(10):
+            page.keyboard.press("Tab")
+            if f"for={box}" in focus(page):
+                break
+        else:
+            pytest.fail(f"{box} cannot be reached")
+        page.keyboard.press("Space")
+        shown.wait_for(state="visible")
+        if box == "__drawer":
+            assert browsing.axe(page) == []
+            page.keyboard.press("Space")
+            shown.wait_for(state="hidden")
+    page.keyboard.type("softmax")
+    page.locator(_FOUND).first.wait_for()
+    assert browsing.axe(page) == []
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**html?h=*")
+    assert visit.complaints == []
+
+
+_STOP = """() => {
+  const node = document.activeElement, box = node.getBoundingClientRect();
+  const mark = getComputedStyle(node), label = node.nextElementSibling;
+  const drawn = (style) => style.outlineStyle !== "none" || style.boxShadow !== "none";
+  const own = node.matches(".md-option") ? label && drawn(getComputedStyle(label)) : drawn(mark);
+  const inside = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
+  return [own || node.matches("input[type=text]"), inside, node.outerHTML.slice(0, 80)];
+}"""
+
+
+@harmed(Harm("not marked", style=":focus { outline: none !important; box-shadow: none !important }"))
+@harmed(Harm("out of sight", style="article a { position: fixed; left: -99px; width: 9px }"))
+@harmed(Harm("the first stop does not lead to the text", style=".md-skip { display: none }"))
+def test_no_stop_of_the_tab_key_is_out_of_sight_or_unmarked(page: Page, address: str) -> None:
+    """From the top of a page, where the first stop leads to the text."""
+    visit = opened(page, f"{address}{ORDER}")
+    page.keyboard.press("Tab")
+    assert "md-skip" in focus(page), "the first stop does not lead to the text"
+    page.keyboard.press("Enter")
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        marked, inside, node = page.evaluate(_STOP)
+        assert marked, f"not marked: {node}"
+        assert inside, f"out of sight: {node}"
+    assert visit.complaints == []
+
+
+# --- Copying ------------------------------------------------------------------------------------------------
+
+OTHER_COPY = """addEventListener("copy", (event) => {
+  event.clipboardData.setData("text/plain", "x = y");
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}, true)"""
+
+
+def pasted(page: Page) -> str:
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
+@harmed(Harm("NameError", script=OTHER_COPY))
+def test_copied_code_runs_in_an_empty_interpreter(page: Page, address: str) -> None:
+    """The last cell of a lab, with those that it continues, and the first block of a chapter."""
+    for name, which, least in ((f"zh/{LAB}", -1, 3000), (ORDER, 0, 100)):
+        visit = opened(page, f"{address}{name}")
+        page.locator(".language-python [data-clipboard-target]").nth(which).click()
+        text = pasted(page)
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-"],
+            input=text,
+            cwd=ROOT,
+            env=os.environ | {"MPLBACKEND": "agg"},
+            text=True,
+            capture_output=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert len(text) >= least, f"only {text}"
+        assert visit.complaints == []
+
+
+@harmed(Harm("copied: x = y", script=OTHER_COPY))
+def test_commands_are_copied_without_their_prompt(page: Page, address: str) -> None:
+    visit = opened(page, f"{address}en/index.html")
+    buttons = page.locator(".language-console [data-clipboard-target]").all()
+    assert buttons
+    for button in buttons:
+        button.click()
+        text = pasted(page)
+        assert re.match(r"(pip|python3|git) ", text), f"copied: {text}"
+        assert not re.search(r"(?m)^\s*[$>]", text), f"copied: {text}"
+    assert visit.complaints == []
+
+
+@harmed(Harm("not $$", script=OTHER_COPY))
+def test_formulas_are_copied_as_tex(page: Page, address: str) -> None:
+    """On a line of their own and within a line."""
+    visit = opened(page, f"{address}zh/sinusoidal.html")
+    formula = page.locator(".formula math").first
+    tex = formula.locator("annotation").text_content()
+    formula.evaluate("node => getSelection().selectAllChildren(node.querySelector('mrow, mtable, mi'))")
+    page.keyboard.press("Control+c")
+    assert pasted(page) == f"$${tex}$$", f"copied: {pasted(page)}, not $${tex}$$"
+    text = page.locator("article p:has(math)").first
+    text.evaluate("node => getSelection().selectAllChildren(node)")
+    page.keyboard.press("Control+c")
+    assert f"${text.locator('annotation').first.text_content()}$" in pasted(page)
+    assert page.locator("body > div[style*=fixed]").count() == 0, "something is left behind"
+    assert visit.complaints == []
+
+
+# --- On paper -----------------------------------------------------------------------------------------------
+
+_PAPER = """() => {
+  const faults = [];
+  const screen = ["header", ".md-sidebar", ".md-footer", ".downloads", ".book-more", ".md-code__nav"];
+  for (const part of screen) {
+    const shown = [...document.querySelectorAll(part)].some((node) => node.getClientRects().length);
+    if (shown) faults.push(`${part} is shown`);
+  }
+  const { color } = getComputedStyle(document.querySelector("article p:not(.downloads)"));
+  if (color !== "rgb(0, 0, 0)") faults.push(`the text is ${color}`);
+  const ground = getComputedStyle(document.body).backgroundColor;
+  if (!["rgb(255, 255, 255)", "rgba(0, 0, 0, 0)"].includes(ground)) faults.push(`the paper is ${ground}`);
+  const cut = [...document.querySelectorAll("article :is(pre, code)")].filter((node) =>
+    node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).whiteSpace === "pre");
+  if (cut.length) faults.push(`${cut.length} blocks are cut off`);
+  return faults;
+}"""
+
+
+@harmed(Harm(".book-more is shown", style=".book-more { display: block !important }"))
+@harmed(Harm("are cut off", style="pre, code { white-space: pre !important }"))
+@harmed(Harm("the text is rgb(0, 0, 255)", style="article p { color: blue !important }"))
+def test_what_does_not_belong_on_paper_is_not_printed(page: Page, address: str) -> None:
+    """For somebody who reads in the dark palette."""
+    for name in ("en/masks.html", f"zh/{LAB}"):
+        page.emulate_media(color_scheme="dark", media="screen")
+        visit = opened(page, f"{address}{name}")
+        page.emulate_media(color_scheme="dark", media="print")
+        page.set_viewport_size({"width": 680, "height": 960})
+        assert [*page.evaluate(_PAPER), *visit.complaints] == []
+
+
+# --- Downloads and pages from disk --------------------------------------------------------------------------
+
+DOWNLOADS = {
+    "zh/order.html": {"order.py"},
+    **{f"{book}/{LAB}": {"waveforms.py", "waveforms.ipynb"} for book in BOOKS},
+}
+
+
+OTHER_FILE = """addEventListener("click", ({ target: link }) => {
+  link.download = link.href.split("/").pop();
+  link.href = "data:,<p>No such page";
+}, true)"""
+
+
+@harmed(Harm("Timeout", script="addEventListener('click', (event) => event.preventDefault())"))
+@harmed(Harm("invalid syntax", script=OTHER_FILE))
+def test_downloads_come_under_their_names_and_can_be_read(page: Page, address: str) -> None:
+    for where, wanted in DOWNLOADS.items():
+        opened(page, f"{address}{where}")
+        links = {str(link.get_attribute("href")): link for link in page.locator("a[download]").all()}
+        assert set(links) == wanted, where
+        for name, link in links.items():
+            with page.expect_download() as waiting:
+                link.click()
+            assert waiting.value.suggested_filename == name
+            text = Path(waiting.value.path()).read_text(encoding="utf-8")
+            if name.endswith(".ipynb"):
+                assert {"code", "markdown"} <= {cell["cell_type"] for cell in json.loads(text)["cells"]}
+            else:
+                assert ast.parse(text).body
+
+
+@harmed(Harm("x.json", script="addEventListener('load', () => fetch('x.json').catch(() => {}))"))
+def test_a_page_from_disk_lacks_nothing(page: Page, disk: str) -> None:
+    for name in ("index.html?stay", CHAPTER, f"zh/{LAB}"):
+        visit = opened(page, f"{disk}{name}")
+        page.wait_for_load_state("networkidle")
+        assert visit.complaints == []
+        font = "document.fonts.check('16px \"STIX Two Math\"', '√')"
+        assert not page.locator("math").count() or page.evaluate(font), "formulas have no font"

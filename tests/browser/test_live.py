@@ -1,245 +1,32 @@
-"""Figures that move: their formulas are those of posenc, and whoever moves them is served.
-
-Faults are planted in the modules on their way to the browser.
-"""
+"""Figures that move, in a reader's browser: whoever moves them is served, and told what posenc computes."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from playwright.sync_api import Locator, Page
 from press import live
 from press.cache import ROOT
-from press.pages import Figure, read
+from press.pages import read
 
 import posenc
-from posenc import masks, rotary
-from posenc.grids import coordinate_encoding
-from posenc.shift import alias_offsets, relative_kernel, shift_matrix
-from posenc.sinusoidal import code_distance
+from posenc import rotary
 from tests.browser import browsing
-from tests.browser.browsing import DESKTOP, PHONE, Browser
+from tests.browser.browsing import DESKTOP, LOOKS, PHONE
 
 FIGURES = sorted(path.stem for path in live.FOLDER.glob("*.js") if path.stem not in live.SHARED)
-SHARED_MOST, FIGURE_MOST = 12 * 1024, 8 * 1024  # bytes, compressed
-
-
-# --- Formulas -----------------------------------------------------------------------------------------------
-
-T = [0, 1, 2, 3, 17, 100, 511, 1000, 2047, 4095, 4096]
-K = np.array([*range(-300, 301), *range(-4200, 4201, 97)])
-X, Y = np.random.default_rng(0).normal(size=(2, 6, 16))
-PADS = [False, False, False, False, True, True]
-KEYS = [[min(t, u) % 2 == 1 or u > t for u in range(6)] for t in range(6)]  # and a row without any
-_, WEIGHTS = posenc.dot_product_attention(X, Y, Y)
-
-
-def _rotary(frequencies: np.ndarray) -> np.ndarray:
-    return np.stack([posenc.apply_rotary(X[0], np.array([t]), frequencies=frequencies)[0] for t in T])
-
-
-def _bfloat16(numbers: list[float]) -> list[float]:
-    return [float(torch.tensor(x, dtype=torch.float32).to(torch.bfloat16)) for x in numbers]
-
-
-def _attended(bias: np.ndarray | None, hidden: list[list[bool]]) -> np.ndarray:
-    return posenc.dot_product_attention(X, Y, Y, bias=bias, mask=np.array(hidden))[1]
-
-
-# What JavaScript computes, and what posenc does.
-FORMULAS: dict[str, tuple[str, Any]] = {
-    "dot": ("m.dot(X[0], Y[0])", X[0] @ Y[0]),
-    "sinusoidalFrequencies": (
-        "[4, 64, 512].map((dim) => m.sinusoidalFrequencies(dim, 500)).flatMap((x) => [...x])",
-        np.concatenate([posenc.sinusoidal_frequencies(dim, 500) for dim in (4, 64, 512)]),
-    ),
-    "sinusoidalWavelengths": ("m.sinusoidalWavelengths(64)", posenc.sinusoidal_wavelengths(64)),
-    "sinusoidalEncoding": (
-        "T.map((t) => m.sinusoidalEncoding(t, 64))",
-        posenc.sinusoidal_encoding(np.array(T), 64),
-    ),
-    "shift": (
-        "T.map((k) => m.shift(m.sinusoidalEncoding(7, 16), k - 50))",
-        shift_matrix(np.array(T) - 50, 16) @ posenc.sinusoidal_encoding(8, 16)[7],
-    ),
-    "codeDistance": ("m.codeDistance(T, 16, 100)", code_distance(np.array(T), 16, base=100)),
-    "relativeKernel": ("m.relativeKernel(T, 64)", relative_kernel(np.array(T), 64)),
-    "aliasOffsets": (
-        "m.aliasOffsets(1000, 8).concat(m.aliasOffsets(1000, 2, 1e4, 0.02))",
-        np.concatenate([alias_offsets(1000, dim=8), alias_offsets(1000, dim=2, tolerance=0.02)]),
-    ),
-    "slowestAlias": (  # the same samples, half a turn a step at most
-        "[1, 3, 4, 6, 7, 40].map((w) => m.slowestAlias(w)).flatMap((w) => [Math.sin(5 * w), w ** 2 <= Math.PI ** 2])",
-        [x for w in (1, 3, 4, 6, 7, 40) for x in (np.sin(5 * w), True)],
-    ),
-    "toBfloat16": (
-        "[0, 1, -1, 257, 258, 259, 0.1, 4095, 1e-3, 3.14159].map(m.toBfloat16)",
-        _bfloat16([0, 1, -1, 257, 258, 259, 0.1, 4095, 1e-3, 3.14159]),
-    ),
-    "coordinateEncoding": (
-        "m.coordinateEncoding([5, 4096], 16)",
-        coordinate_encoding(np.array([[5, 4096]]), 16)[0],
-    ),
-    "applyRotary": ("T.map((t) => m.applyRotary(X[0], t))", _rotary(posenc.sinusoidal_frequencies(16))),
-    "rotaryScores": (
-        "T.map((k) => m.rotaryScores(X[0], Y[0], k).reduce((a, b) => a + b))",
-        [
-            posenc.apply_rotary(X[0], np.array([9]))[0] @ posenc.apply_rotary(Y[0], np.array([9 + k]))[0]
-            for k in T
-        ],
-    ),
-    "linearFrequencies": ("m.linearFrequencies(64, 8)", rotary.linear_frequencies(64, 8)),
-    "ntkFrequencies": ("m.ntkFrequencies(64, 8, 500)", rotary.ntk_frequencies(64, 8, base=500)),
-    "yarnFrequencies": (
-        "[...m.yarnFrequencies(128, 8, 4096), ...m.yarnFrequencies(16, 4, 512, 1000)]",
-        [
-            *rotary.yarn_frequencies(128, 8, original_length=4096),
-            *rotary.yarn_frequencies(16, 4, original_length=512, base=1000),
-        ],
-    ),
-    "yarnAttentionFactor": ("m.yarnAttentionFactor(4)", rotary.yarn_attention_factor(4)),
-    "alibiSlopes": (
-        "[1, 2, 6, 8, 12].flatMap((n) => [...m.alibiSlopes(n)])",
-        np.concatenate([posenc.alibi_slopes(n) for n in (1, 2, 6, 8, 12)]),
-    ),
-    "t5BucketStarts": (
-        "m.t5BucketStarts(32, 128).slice(1).flatMap((d) => [d, d - 1].map((d) => m.t5Bucket(-d, 32, 128, false)))",
-        [x for bucket in range(1, 32) for x in (bucket, bucket - 1)],
-    ),
-    "t5Bucket": (
-        "K.map((k) => [m.t5Bucket(k), m.t5Bucket(k, 32, 128, false),"
-        " m.t5Bucket(k, 10, 4096), m.t5Bucket(k, 7, 64, false)])",
-        np.stack(
-            [
-                posenc.relative.t5_bucket(K, num_buckets=n, max_distance=far, bidirectional=both)
-                for n, far, both in ((32, 128, True), (32, 128, False), (10, 4096, True), (7, 64, False))
-            ],
-            axis=-1,
-        ),
-    ),
-    "softmax": (
-        "[m.softmax([1, 2, -Infinity, 700]), m.softmax([-Infinity, -Infinity, -Infinity, -Infinity])]",
-        [[*np.exp(np.array([1.0, 2.0, -np.inf, 700.0]) - 700)], [0, 0, 0, 0]],
-    ),
-    "attentionWeights": (
-        "[m.attentionWeights(X, Y), m.attentionWeights(X, Y, { hidden: (t, u) => KEYS[t][u] }),"
-        " m.attentionWeights(X, Y, { bias: (t, u) => -(t - u) / 2, hidden: (t, u) => u > t })]",
-        [
-            WEIGHTS,
-            _attended(None, KEYS),
-            posenc.dot_product_attention(X, Y, Y, bias=posenc.alibi_bias(0.5, 6))[1],
-        ],
-    ),
-    "leakIn": ("m.leakIn(W, PADS)", masks.leak_in(WEIGHTS, np.array(PADS))),
-    "leakOut": ("m.leakOut(W, PADS)", masks.leak_out(WEIGHTS, np.array(PADS))),
+# The chapter in which each stands.
+PLACES = {
+    figure.live: path.stem
+    for path in sorted((ROOT / "docs" / "en").glob("*.md"))
+    for figure in read(path).figures
+    if figure.live
 }
-GIVEN = {
-    "T": T,
-    "X": X.tolist(),
-    "Y": Y.tolist(),
-    "K": K.tolist(),
-    "PADS": PADS,
-    "KEYS": KEYS,
-    "W": WEIGHTS.tolist(),
-}
-COMPUTE = """async ([names, given, formulas]) => {
-  const m = await import("/posenc.js");
-  const plain = (x) => (typeof x === "object" ? Array.from(x, plain) : Number(x));
-  const found = Object.entries(formulas).map(([name, formula]) =>
-    [name, plain(new Function("m", ...names, `return ${formula}`)(m, ...given))]);
-  return [Object.keys(m), Object.fromEntries(found)];
-}"""
-
-
-def _computed(browser: Browser, old: str = "", new: str = "") -> tuple[set[str], dict[str, Any]]:
-    """The names of posenc.js, and what its formulas give; with something else in it."""
-    text = (live.FOLDER / "posenc.js").read_text(encoding="utf-8")
-    assert old in text
-    with browsing.served(live.FOLDER) as url:
-        page = browser.new_page()
-        page.route(
-            "**/posenc.js",
-            lambda route: route.fulfill(body=text.replace(old, new), content_type="text/javascript"),
-        )
-        page.goto(f"{url}live.css")
-        formulas = {name: formula for name, (formula, _) in FORMULAS.items()}
-        names, values = page.evaluate(COMPUTE, [list(GIVEN), list(GIVEN.values()), formulas])
-        page.close()
-    return set(names), values
-
-
-def _wrong(values: dict[str, Any]) -> set[str]:
-    """The formulas that are not those of posenc to 1e-12, as a share of the largest number where that is above 1."""
-    found = set()
-    for name, (_, expected) in FORMULAS.items():
-        ours, theirs = np.asarray(values[name], dtype=float), np.asarray(expected, dtype=float)
-        assert ours.shape == theirs.shape, name
-        if not np.abs(ours - theirs).max() <= 1e-12 * max(1.0, np.abs(theirs).max()):
-            found.add(name)
-    return found
-
-
-def test_formulas_are_those_of_posenc(browser: Browser) -> None:
-    names, values = _computed(browser)
-    assert names == set(FORMULAS)
-    assert _wrong(values) == set()
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "wrong"),
-    [
-        ("(-2 * i) / dim", "(-2.00000000001 * i) / dim", "sinusoidalFrequencies"),
-        ("cos * code[2 * i] + sin", "cos * code[2 * i] - sin", "shift"),
-        ("dim / (dim - 2)", "dim / (dim - 1)", "ntkFrequencies"),
-        ("Math.floor(pair(betaFast))", "pair(betaFast)", "yarnFrequencies"),
-        ("(4 * (2 * (h - below) + 1))", "(4 * (2 * (h - below) + 2))", "alibiSlopes"),
-        (">= bound", "> bound", "t5Bucket"),
-        ("hidden(t, u) ? -Infinity", "hidden(u, t) ? -Infinity", "attentionWeights"),
-        (">>> 16) & 1", ">>> 16) & 0", "toBfloat16"),
-    ],
-)
-def test_a_wrong_formula_is_noticed(browser: Browser, old: str, new: str, wrong: str) -> None:
-    assert wrong in _wrong(_computed(browser, old, new)[1])
-
-
-# --- Sizes --------------------------------------------------------------------------------------------------
-
-
-def _weight(*names: str) -> int:
-    return sum(len(browsing.compressed((live.FOLDER / name).read_bytes())) for name in names)
-
-
-def test_figures_are_light() -> None:
-    shared = ["figure.js", "index.js", "posenc.js", "live.css"]
-    assert _weight(*shared) <= SHARED_MOST
-    assert {name: size for name in FIGURES if (size := _weight(f"{name}.js")) > FIGURE_MOST} == {}
-
-
-def test_every_module_stands_on_a_page() -> None:
-    assert FIGURES
-    assert set(_places()) == set(FIGURES)
-
-
-# --- On the page --------------------------------------------------------------------------------------------
-
-
-def _places() -> dict[str, tuple[str, Figure]]:
-    """The chapter in which each figure stands, and its comment."""
-    return {
-        figure.live: (path.stem, figure)
-        for path in sorted((ROOT / "docs" / "en").glob("*.md"))
-        for figure in read(path).figures
-        if figure.live
-    }
-
-
 STILL = "async () => { await new Promise(requestAnimationFrame); await new Promise(requestAnimationFrame); }"
 
 
@@ -250,7 +37,7 @@ class Moved:
         self.page, self.name = page, name
         self.visit = browsing.Visit(url)
         browsing.watch(page, self.visit)
-        page.goto(f"{url}{language}/{_places()[name][0]}.html{address}")
+        page.goto(f"{url}{language}/{PLACES[name]}.html{address}")
         self.figure = page.locator(f"live-{name}")
         self.before = self.figure.bounding_box()
         self.figure.scroll_into_view_if_needed()
@@ -308,17 +95,10 @@ class Moved:
         self.page.evaluate(STILL)
 
 
-@pytest.fixture(scope="module")
-def address(site: Path) -> Iterator[str]:
-    with browsing.served(site) as url:
-        yield url
-
-
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    context = browser.new_context(viewport={"width": PHONE[0], "height": PHONE[1]})
-    yield context.new_page()
-    context.close()
+def page(reader: Callable[..., Page]) -> Page:
+    """On a phone."""
+    return reader(PHONE, reduced_motion="no-preference")
 
 
 LEAST_LABEL = """(figure) => Math.min(...[...figure.svg.querySelectorAll("text")]
@@ -342,18 +122,28 @@ SMALL = """(figure) => [...figure.querySelectorAll(".live-controls :is(input, se
 }).map((input) => input.outerHTML)"""
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("language", "looks"),
+    [
+        pytest.param("en", LOOKS[:1], id="en"),
+        pytest.param("zh", LOOKS[2:3], id="zh, at a desktop in the dark"),
+        pytest.param("en", LOOKS[1:], id="en, other looks", marks=pytest.mark.slow),
+        pytest.param("zh", LOOKS, id="zh, all looks", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_can_be_seen_and_read_in_every_state(
-    page: Page, address: str, name: str, language: str
+    page: Page, address: str, name: str, language: str, looks: list[tuple[str, tuple[int, int]]]
 ) -> None:
     moved = Moved(page, address, name, language)
-    after = moved.figure.bounding_box()
-    assert moved.before
+    before, after, drawn = moved.before, moved.figure.bounding_box(), moved.drawn
+    assert before
     assert after
-    assert abs(moved.before["height"] - after["height"]) <= 2, "the text below would jump"
+    assert abs(before["height"] - after["height"]) <= 2, "the text below would jump"
     assert moved.figure.evaluate(SMALL) == []
-    looks = [("light", PHONE), ("dark", PHONE), ("dark", DESKTOP), ("light", DESKTOP)]
+    page.wait_for_timeout(200)
+    assert moved.drawn == drawn, "it moves by itself"
+    assert moved.figure.evaluate("(figure) => figure.getAnimations({ subtree: true }).length") == 0
     for scheme, size in looks:
         browsing.resized(page, size, scheme)
         heights = set()
@@ -366,12 +156,12 @@ def test_a_figure_can_be_seen_and_read_in_every_state(
             if size == PHONE:
                 assert moved.figure.evaluate(LEAST_LABEL) >= browsing.LABEL - 0.05, where
             heights.add(round(moved.figure.evaluate("(figure) => figure.getBoundingClientRect().height")))
-            if scheme == "light" or what in ("as it comes", "all most"):
+            if what in ("as it comes", "all most"):
                 assert axe(page, name) == [], where
         assert len(heights) == 1, f"the text below jumps: {heights}, {scheme}, {size[0]} px"
     browsing.resized(page, browsing.NARROW)
     assert page.evaluate(browsing.WIDE) == []
-    assert moved.visit.elsewhere + moved.visit.failed + moved.visit.console == []
+    assert moved.visit.complaints == []
 
 
 AXE = f"""async (name) => {{
@@ -548,31 +338,21 @@ def test_a_figure_is_moved_by_a_mouse(page: Page, address: str) -> None:
             assert moved.input(control, typed=True).input_value() == str(value)
 
 
-def test_nothing_moves_by_itself(page: Page, address: str) -> None:
-    """And so there is nothing to stop for whoever asks for less motion."""
-    for name in FIGURES:
-        moved = Moved(page, address, name, "en")
-        before = moved.drawn
-        page.wait_for_timeout(300)
-        assert moved.drawn == before
-        assert moved.figure.evaluate("(figure) => figure.getAnimations({ subtree: true }).length") == 0
-
-
-def test_without_scripts_and_on_paper_the_drawing_stays(browser: Browser, address: str, page: Page) -> None:
+def test_without_scripts_and_on_paper_the_drawing_stays(
+    page: Page, address: str, reader: Callable[..., Page]
+) -> None:
     drawing = "live-shift-rotation > figure > svg"
     moved = Moved(page, address, "shift-rotation", "en")
     assert not page.locator(drawing).is_visible()
     page.emulate_media(media="print")
     assert page.locator(drawing).is_visible()
     assert not moved.figure.locator(".live-panel").is_visible()
-    context = browser.new_context(java_script_enabled=False)
-    without = context.new_page()
+    without = reader(DESKTOP, java_script_enabled=False)
     without.goto(f"{address}en/shift.html")
     box = without.locator(drawing).bounding_box()
     assert box
     assert box["height"] == pytest.approx(without.locator(drawing).evaluate("(s) => s.clientHeight"), abs=1)
     assert without.locator(".live-panel").count() == 0
-    context.close()
 
 
 def test_a_page_without_a_figure_that_moves_fetches_nothing_for_it(page: Page, address: str) -> None:
@@ -598,7 +378,7 @@ def test_buckets_are_those_of_posenc(page: Page, address: str, both: bool) -> No
     moved = Moved(page, address, "t5-buckets", "en")
     rng = np.random.default_rng(0)
     for buckets in ("8", "16", "32"):
-        for reach in (20, 77, 256):
+        for reach in (20, 256):
             length = int(rng.integers(2, 257))
             offsets = np.arange(-256, 257)
 
@@ -635,10 +415,9 @@ def test_neighbours_of_a_patch_are_those_of_posenc(page: Page, address: str) -> 
             assert len({tuple(patch) for patch in near.tolist()} - {place}) == 4
 
 
-def test_a_patch_is_picked_by_mouse_and_by_touch(browser: Browser, address: str, page: Page) -> None:
+def test_a_patch_is_picked_by_mouse_and_by_touch(page: Page, phone: Page, address: str) -> None:
     moved = Moved(page, address, "grid-code", "en")
-    touching = browser.new_context(viewport={"width": PHONE[0], "height": PHONE[1]}, has_touch=True)
-    touched = Moved(touching.new_page(), address, "grid-code", "zh")
+    touched = Moved(phone, address, "grid-code", "zh")
     for figure, press in ((moved, moved.page.mouse.click), (touched, touched.page.touchscreen.tap)):
         for number, (row, column) in enumerate([(0, 13), (9, 2)]):
             box = figure.figure.locator("rect[cursor]").nth(number).bounding_box()
@@ -648,7 +427,6 @@ def test_a_patch_is_picked_by_mouse_and_by_touch(browser: Browser, address: str,
             assert (figure.state["row"], figure.state["column"]) == (row, column)
             assert figure.heard == figure.said
             assert f"grid-code.row={row}" in figure.hash
-    touching.close()
 
 
 def test_masks_stop_the_leak_that_they_stop(page: Page, address: str) -> None:
@@ -660,7 +438,7 @@ def test_masks_stop_the_leak_that_they_stop(page: Page, address: str) -> None:
         return tuple(_numbers(moved.said)[:2])  # type: ignore[return-value]
 
     for pads in ("codes", "zeros"):
-        for tokens in range(1, 9):
+        for tokens in (1, 4, 8):
             for left in (False, True):
                 share, count = leak(pads=pads, tokens=tokens, left=left)
                 assert count == 9 - tokens

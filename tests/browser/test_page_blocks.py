@@ -1,63 +1,184 @@
-"""The blocks of all pages in a browser: each prints and draws what its page shows."""
+"""The blocks of the built pages in a browser, each with those that it continues: it gives what its page shows."""
 
 from __future__ import annotations
 
+import ast
+import functools
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from bs4 import BeautifulSoup, Tag
+from press.runtime.pyodide import MISSING
 
-from tests.browser import page_blocks
-from tests.browser.browsing import Browser, Visit
-from tests.browser.page_blocks import PLANTED, Block
+from tests.browser.browsing import Browser, Visit, served, watch
 
+pytestmark = pytest.mark.usefixtures("runtime")
 MANY = 200  # blocks of a book, at least, that a browser runs
 
+# Runs jobs one after the other in one worker, and gives what it says of each; an error ends what depends on it.
+RUN = """async ([worker, jobs]) => {
+  const python = new Worker(worker, { type: "module" });
+  const said = [];
+  for (const [id, job] of jobs.entries()) {
+    const answer = { output: "", figures: 0, error: "" };
+    await new Promise((done) => {
+      const failed = (text) => done((answer.error = text));
+      python.onerror = (event) => failed(event.message || "no worker");
+      python.onmessage = ({ data }) => {
+        if (data.type === "output") answer.output += data.text;
+        if (data.type === "figure" && (!job.draw || data.svg.includes("<path"))) answer.figures += 1;
+        const { text, line, name, fatal } = data;
+        if (data.type === "error") failed(`${text}, ${fatal ? "fatal" : `line ${line} of ${name}`}`);
+        if (data.type === "done") done();
+      };
+      python.postMessage({ type: "run", id, ...job });
+    });
+    said.push(answer);
+  }
+  python.terminate();
+  return said;
+}"""
 
-def test_every_block_gives_in_the_browser_what_its_page_shows(
-    blocks_in_the_page: tuple[list[Block], Visit],
-) -> None:
-    blocks, _ = blocks_in_the_page
-    assert [str(block) for block in blocks if block.page != "p" and block.fault] == []
+
+@dataclass
+class Block:
+    """A block of a built page: what it is to do, and what it did in the browser."""
+
+    page: str
+    number: str
+    need: str
+    blocks: list[dict[str, str]]  # those that it continues, and itself
+    shown: str = ""  # the output below it
+    figures: int = 0  # the drawings below it
+    draws: bool = True  # or its figures are only counted
+    output: str = ""
+    drawn: int = 0
+    error: str = ""
+
+    @property
+    def job(self) -> dict[str, Any]:
+        """What the worker is told."""
+        return {
+            "blocks": self.blocks,
+            "needs": ["numpy"] + ["matplotlib"] * (self.need != "numpy"),
+            "lang": "en",
+        }
+
+    @property
+    def does(self) -> str:
+        """What it does, whatever its comments say: much of it is in both books."""
+        return f"{self.need}{self.draws}" + "".join(ast.dump(ast.parse(each["code"])) for each in self.blocks)
+
+    @property
+    def fault(self) -> str:
+        """Where the browser does not give what the page shows, "" where it does."""
+        if self.need in MISSING:
+            return "" if self.need in self.error.lower() else f"it is said to need {self.need}: {self.error}"
+        if self.error:
+            return self.error
+        if self.output.rstrip() != self.shown.rstrip():
+            return f"it printed\n{self.output}\nand the page shows\n{self.shown}"
+        return f"it drew {self.drawn} figures, not {self.figures}" if self.drawn != self.figures else ""
+
+    def __str__(self) -> str:
+        return f"{self.page}, block {self.number}: {self.fault}"
 
 
-def test_most_blocks_are_run(blocks_in_the_page: tuple[list[Block], Visit]) -> None:
-    kinds = Counter((block.page[:2], block.need) for block in blocks_in_the_page[0])
+# What must be found, and how it is said.
+PLANTED = {
+    "it printed\n4": Block(
+        "p", "2", "numpy", [{"code": "x = 3", "name": "1"}, {"code": "print(x + 1)", "name": "2"}], "5"
+    ),
+    "ZeroDivisionError: division by zero, line 1 of 1": Block(
+        "p", "1", "numpy", [{"code": "1 / 0", "name": "1"}]
+    ),
+    "it is said to need torch: ": Block("p", "1", "torch", [{"code": "import posenc", "name": "1"}]),
+    "it drew 0 figures, not 1": Block("p", "1", "matplotlib", [{"code": "x = 1", "name": "1"}], "", 1, False),
+}
+
+
+@functools.cache
+def blocks(site: Path) -> list[Block]:
+    """All blocks of Python of all pages."""
+    found: list[Block] = []
+    for path in sorted(site.glob("??/**/*.html")):
+        html = path.read_text(encoding="utf-8")
+        codes: dict[str, list[dict[str, str]]] = {}
+        for block in BeautifulSoup(html, "lxml").select("[data-block]") if "data-block=" in html else ():
+            number = str(block["data-block"])
+            own = {"code": block.get_text(), "name": number}
+            codes[number] = [*codes.get(str(block.get("data-after")), []), own]
+            need = str(block.get("data-run") or block["data-needs"])
+            page = path.relative_to(site).as_posix()
+            shown, figures = _below(block)
+            # drawing takes a browser half a second: the first figure of each page in Chinese, whose words are wide
+            first = page.startswith("zh") and not any(each.page == page and each.figures for each in found)
+            found.append(Block(page, number, need, codes[number], shown, figures, bool(figures) and first))
+    return found
+
+
+def _below(block: Tag) -> tuple[str, int]:
+    """The output that follows a block, and how many drawings."""
+    shown, figures = "", 0
+    for follower in block.find_next_siblings():
+        if "output" in (follower.get("class") or ()):
+            shown += follower.get_text()
+        elif follower.name == "figure" or "live" in (follower.get("class") or ()):
+            figures += 1
+        else:
+            break
+    return shown, figures
+
+
+def run(browser: Browser, site: Path, wanted: list[Block], gone: str = "") -> Visit:
+    """Runs blocks in a page of the site, what is in both books once; gives what the page fetched for it."""
+    once = {block.does: block for block in wanted}
+    with served(site) as address:
+        visit, page = Visit(address), browser.new_page()
+        watch(page, visit)
+        if gone:
+            page.route(gone, lambda route: route.fulfill(status=404))
+        page.goto(f"{address}en/notation.html")
+        said = page.evaluate(RUN, [f"{address}en/runtime/worker.js", [block.job for block in once.values()]])
+        page.close()
+    answers = dict(zip(once, said, strict=True))
+    for block in wanted:
+        answer = answers[block.does]
+        block.output, block.drawn, block.error = (answer[key] for key in ("output", "figures", "error"))
+    return visit
+
+
+@pytest.fixture(scope="module", params=[10, pytest.param(1, marks=pytest.mark.slow)], ids=["a tenth", "all"])
+def ran(request: pytest.FixtureRequest, browser: Browser, site: Path) -> tuple[list[Block], Visit]:
+    """Blocks of the site, and some that are bad, as they ran; and what was fetched for them."""
+    wanted = [*blocks(site)[:: request.param], *PLANTED.values()]
+    return wanted, run(browser, site, wanted)
+
+
+def test_every_block_gives_in_the_browser_what_its_page_shows(ran: tuple[list[Block], Visit]) -> None:
+    assert [str(block) for block in ran[0] if block.page != "p" and block.fault] == []
+    planted = [block.fault for block in ran[0] if block.page == "p"]
+    assert [fault[: len(said)] for fault, said in zip(planted, PLANTED, strict=True)] == list(PLANTED)
+    assert ran[1].elsewhere == ran[1].failed == []
+
+
+def test_most_blocks_are_run(site: Path) -> None:
+    kinds = Counter((block.page[:2], block.need) for block in blocks(site))
     for book in ("en", "zh"):
         assert kinds[book, "numpy"] + kinds[book, "matplotlib"] > MANY
         assert kinds[book, "numpy"] == kinds["en", "numpy"]
 
 
-def test_a_block_that_does_otherwise_is_found(blocks_in_the_page: tuple[list[Block], Visit]) -> None:
-    planted = [block.fault for block in blocks_in_the_page[0] if block.page == "p"]
-    assert [fault[: len(said)] for fault, said in zip(planted, PLANTED, strict=True)] == list(PLANTED)
-
-
-def test_nothing_comes_from_elsewhere(blocks_in_the_page: tuple[list[Block], Visit]) -> None:
-    assert blocks_in_the_page[1].elsewhere == []
-    assert blocks_in_the_page[1].failed == []
-
-
-def _copy(site: Path, folder: Path) -> Path:
-    """The site by links, with a folder py/ of its own."""
-    (folder / "py").mkdir()
-    for path in [*site.iterdir(), *(site / "py").iterdir()]:
-        if path.name != "py":
-            (folder / path.relative_to(site)).symlink_to(path)
-    return folder
-
-
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("pattern", "says"),
     [("numpy*.whl", "404"), ("python_stdlib.zip", "404"), ("files.json", "404"), ("pyodide.mjs", "fetch")],
 )
-def test_a_file_that_is_missing_is_said(
-    browser: Browser, site: Path, tmp_path: Path, pattern: str, says: str
-) -> None:
-    page_blocks.blocks(site)  # is Python there?
-    copy = _copy(site, tmp_path)
-    next((copy / "py").glob(pattern)).unlink()
+def test_a_file_that_is_missing_is_said(browser: Browser, site: Path, pattern: str, says: str) -> None:
     block = Block("p", "1", "numpy", [{"code": "1", "name": "1"}], "", 0)
-    page_blocks.run(browser, copy, [block])
+    run(browser, site, [block], gone=f"**/py/{pattern}")
     assert says in block.error, block.error
     assert block.error.endswith(", fatal")

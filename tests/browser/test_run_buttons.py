@@ -1,40 +1,394 @@
-"""What a reader does with the blocks that run in the page works; where something breaks it, it is noticed."""
+"""What a reader does with the blocks that run in the page.
+
+Python is played by WORKER, which answers at once, but in `test_python_runs`, where it is the one that the site has.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+import re
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page, Route
+from playwright.sync_api import TimeoutError as Late
 
-from tests import missing
-from tests.browser import browsing, journeys, run_buttons
-from tests.browser.run_buttons import RUN
-from tests.planted import planted
+from tests.browser import browsing
+from tests.browser.browsing import Harm, Visit, opened
 
-Deed = Callable[[Page, str], Iterator[str]]
+pytestmark = pytest.mark.usefixtures("runtime")
+harmed = pytest.mark.harmed
+CHAPTER, LAB = "sinusoidal.html", "en/labs/waveforms.html"
+
+WORKER = """
+const pause = (ms) => new Promise((over) => setTimeout(over, ms));
+const there = new Set();
+let last = Promise.resolve();
+onmessage = ({ data }) => (last = last.then(() => run(data)));
+
+async function run({ id, blocks, needs }) {
+  for (const what of needs.filter((each) => !there.has(each))) {
+    for (const loaded of [1e6, 5e6, 9e6]) {
+      postMessage({ type: "progress", what, loaded, total: 9e6 });
+      await pause(60);
+    }
+    there.add(what);
+  }
+  postMessage({ type: "ready" });
+  const say = (type, rest) => postMessage({ type, id, ...rest });
+  const { code } = blocks.at(-1);
+  if (code.includes("while True")) await new Promise(() => {});
+  if (code.includes("import gone")) return say("error", { text: "404 gone", line: 0, name: "", cut: 0, fatal: true });
+  if (code.includes("'x' *")) {
+    say("output", { text: "0123456789\\n".repeat(9000) });
+    return say("done", { ms: 5, cut: 2345678 });
+  }
+  for (const each of blocks) {
+    const line = each.code.split("\\n").findIndex((text) => text.includes("1 / 0")) + 1;
+    if (line) return say("error", { text: "ZeroDivisionError: division by zero", line, name: each.name, cut: 0 });
+  }
+  if (code.includes("plot.")) {
+    const line = '<path id="posenc-id-0" d="M0 0l9 9"/><use xlink:href="#posenc-id-0"/>';
+    say("figure", { svg: `<svg viewBox="0 0 90 90" role="img" aria-label="A line.">${line}</svg>` });
+  }
+  if (code.includes("print")) say("output", { text: blocks.map((each) => `${each.name}: ${each.code}\\n`).join("") });
+  say("done", { ms: 5, cut: 0 });
+}
+"""
 
 
-@pytest.fixture(autouse=True)
-def _python(site: Path) -> None:
-    if not (site / "py").is_dir():
-        missing.skip_or_fail("runtime", "no Python for the pages: `python -m press runtime`")
+def play(page: Page, worker: str = WORKER, status: int = 200) -> None:
+    """Python is played by this worker from now on."""
+    page.route(
+        "**/runtime/worker.js",
+        lambda route: route.fulfill(status=status, body=worker, content_type="text/javascript"),
+    )
 
 
-@pytest.mark.parametrize("deed", RUN.all)
-def test_a_reader_can(browser: browsing.Browser, site: Path, deed: Deed) -> None:
-    with browsing.served(site) as root:
-        assert journeys.found_at(browser, deed, root) == []
+def played(page: Page, url: str, worker: str = WORKER) -> Visit:
+    """Open a page whose Python is played."""
+    play(page, worker)
+    return opened(page, url)
 
 
-@pytest.mark.parametrize("bad", RUN.bad, ids=lambda bad: f"{bad[0].__name__}-{bad[-1]}")
-def test_what_goes_wrong_is_noticed(
-    browser: browsing.Browser, copy: Path, monkeypatch: pytest.MonkeyPatch, bad: tuple[Any, ...]
-) -> None:
-    deed, name, old, new, says = bad
-    monkeypatch.setattr(run_buttons, "WAIT", journeys.BROKEN_WAIT)
-    with planted(copy, name, old, new), browsing.served(copy) as root:
-        faults = journeys.found_at(browser, deed, root, says)
-    assert any(says in fault for fault in faults), f"{says} is not among {faults}"
+def block(page: Page, needs: str = "numpy", number: int = 0) -> Locator:
+    """One of the blocks that run, when it has its buttons."""
+    found = page.locator(f".highlight[data-run={needs}]").nth(number)
+    found.locator(".run-run").wait_for()
+    return found
+
+
+def said(box: Locator, words: str, what: str = "", wait: int | None = None) -> None:
+    """The line under a block says these words (a regular expression) in time."""
+    bar = box.locator(".run-bar")
+    try:
+        box.locator(".run-bar", has_text=re.compile(words)).wait_for(timeout=wait)
+    except Late:
+        pytest.fail(f"{what or words}: {bar.inner_text() if bar.count() else 'nothing is said'}")
+
+
+def below(box: Locator) -> Locator:
+    """What a run has put below a block."""
+    return box.locator("xpath=following-sibling::*[1][contains(@class, 'run-output')]")
+
+
+def shown(box: Locator) -> str:
+    """What stands there."""
+    return below(box).inner_text() if below(box).count() else "nothing"
+
+
+def changed(box: Locator, code: str) -> Locator:
+    """The text area of a block that is being changed, with other code."""
+    if box.locator(".run-edit").is_visible():
+        box.locator(".run-edit").click()
+    area = box.locator("textarea")
+    area.fill(code)
+    return area
+
+
+# --- Before a click -----------------------------------------------------------------------------------------
+
+COVERED = """() => {
+  const faults = [];
+  for (const code of document.querySelectorAll(".highlight:is([data-run], [data-needs]) code")) {
+    const text = new Range();
+    text.selectNodeContents(code);
+    const nav = code.parentElement.querySelector("nav").getBoundingClientRect();
+    if (text.getBoundingClientRect().bottom > nav.top + 1) faults.push(code.textContent.trim().split("\\n").at(-1));
+  }
+  return faults.join("; ");
+}"""
+
+FETCHED = (
+    """addEventListener("load", () => setTimeout(() => import(new URL("runtime/block.js", location)), 900))"""
+)
+
+
+@harmed(Harm("the layout shifts by", style=".highlight:has(.run-run) { padding-top: 99px }"))
+@harmed(Harm("the buttons cover", style=".highlight code { padding-bottom: 4px !important }"))
+@harmed(Harm("px high", style=".md-code__button { height: 20px !important }"))
+@harmed(Harm("is fetched", script=FETCHED))
+def test_who_clicks_nothing_sees_buttons_and_fetches_nothing_else(phone: Page, address: str) -> None:
+    phone.add_init_script(browsing.SHIFTS)
+    visit = browsing.Visit(f"{address}en/{CHAPTER}")
+    responses = browsing.watch(phone, visit)
+    held: list[Route] = []  # comes when the reader has a block before the eyes
+    phone.route("**/runtime/run.js", lambda route: held.append(route))
+    phone.goto(visit.url, wait_until="domcontentloaded")
+    phone.locator(".highlight[data-run]").first.scroll_into_view_if_needed()
+    phone.wait_for_timeout(300)
+    held[0].continue_()
+    box = block(phone)
+    phone.wait_for_load_state("networkidle")
+    phone.evaluate(browsing.MEASURE)
+    shift = phone.evaluate("window.shift")
+    assert shift <= 0.001, f"the layout shifts by {shift:.3f}"
+    late = re.compile(r"/(block|python|worker)\.js$|/block\.css$|/py/")
+    fetched = [answer.url for answer in responses if late.search(answer.url)]
+    assert not fetched, f"{fetched} is fetched"
+    covered = phone.evaluate(COVERED)
+    assert not covered, f"the buttons cover {covered}"
+    for button in box.locator("nav button:visible").all():
+        place = button.bounding_box()
+        assert place
+        assert min(place["width"], place["height"]) >= 44, (
+            f"{place['width']} px wide, {place['height']} px high"
+        )
+    assert re.search(r"\d\.\d MB", box.locator(".run-run").inner_text()), "no size on the button"
+    assert phone.locator(".highlight[data-needs=torch] .run-needs:has-text('PyTorch')").count()
+    assert visit.complaints == []
+
+
+# --- Running ------------------------------------------------------------------------------------------------
+
+RUN_BLOCK = """async () => {
+  const { runBlock } = await import("./runtime/python.js");
+  const one = await runBlock("print(x + 1)", { before: ["x = 1"] });
+  const two = await runBlock("print(x)");
+  const three = await runBlock("while True: pass", { limit: 500 });
+  return [one.output, two.error.text, two.error.line, three.error.stopped];
+}"""
+
+
+@harmed(Harm("could not be loaded", gone="**/py/numpy-*.whl"))
+def test_python_runs(page: Page, address: str) -> None:
+    """By mouse, with Python as the site has it: the first block, the next one, a drawing, and runBlock by itself."""
+    visit = opened(page, f"{address}en/{CHAPTER}")
+    for needs, number in (("numpy", 0), ("numpy", 1), ("matplotlib", 0)):
+        box = block(page, needs, number)
+        box.locator(".run-run").click()
+        said(box, r"Ran in|could not", wait=60_000)
+        said(box, r"with the output of the book" if needs == "numpy" else "Ran in")
+    assert below(box).locator("figure svg[role=img][aria-label]").count(), "no figure"
+    assert page.evaluate(RUN_BLOCK) == ["2\n", "NameError: name 'x' is not defined", 1, True]
+    assert visit.complaints == []
+
+
+@harmed(Harm("output stays beside", style=".output[hidden] { display: block !important }"))
+@harmed(Harm("figure stays beside", style="figure[hidden], .live[hidden] { display: block !important }"))
+def test_what_a_block_gives_takes_the_place_of_what_the_book_has(page: Page, address: str) -> None:
+    """And once more."""
+    visit = played(page, f"{address}en/{CHAPTER}")
+    for needs, kind in (("numpy", "output"), ("matplotlib", "figure")):
+        for number in (0, 1, 0):
+            box = block(page, needs, number)
+            box.locator(".run-run").click()
+            said(box, "Ran in")
+        theirs = below(box).locator("xpath=following-sibling::*[1]")
+        assert not theirs.is_visible(), f"the book's {kind} stays beside the new one"
+    assert below(box).locator("figcaption").is_visible(), "no caption below a figure of the book's own code"
+    ids = page.evaluate("[...document.querySelectorAll('[id]')].map((node) => node.id)")
+    assert len(ids) == len(set(ids)), "two elements have one id"
+    assert visit.complaints == []
+
+
+NO_CONTROL = "addEventListener('keydown', (event) => event.ctrlKey && event.stopImmediatePropagation(), true)"
+
+
+@harmed(Harm("has no mark", style=".run-run { outline: none !important }"))
+@harmed(Harm("Control+Enter", script=NO_CONTROL))
+def test_a_block_is_changed_and_run_by_keyboard(phone: Page, address: str) -> None:
+    """In Chinese."""
+    visit = played(phone, f"{address}zh/{CHAPTER}")
+    phone.evaluate(browsing.MEASURE)
+    box = block(phone)
+    run, area, keys = box.locator(".run-run"), box.locator("textarea"), phone.keyboard
+    focused = "node => node === document.activeElement"
+    phone.locator("h1").evaluate("node => { node.tabIndex = -1; node.focus(); }")
+    for _ in range(60):
+        keys.press("Tab")
+        if run.evaluate(focused):
+            break
+    assert run.evaluate("node => getComputedStyle(node).outlineStyle") != "none", "the focus has no mark"
+    keys.press("Enter")
+    said(box, "用时", "Enter on the button")
+    keys.press("Tab")
+    keys.press("Enter")
+    area.wait_for()
+    assert area.evaluate(focused), "the focus does not go to the code"
+    keys.press("ControlOrMeta+a")
+    keys.type("for k in range(2):\nprint(k)")
+    assert area.input_value() == "for k in range(2):\n    print(k)"
+    for both in ("Control+Enter", "Shift+Enter"):
+        keys.type("#")
+        keys.press(both)
+        said(box, "用时", both)
+        assert area.input_value() in shown(box), both
+    keys.press("Tab")
+    assert not area.evaluate(focused), "Tab does not leave the code"
+    assert visit.complaints == []
+
+
+AXE_NEAR = """async () => {
+  const include = [...document.querySelectorAll(".highlight:has(> .run-bar), .run-output")];
+  const { violations } = await axe.run({ include }, { resultTypes: ["violations"] });
+  return violations.map(REPORT);
+}"""
+
+
+@harmed(Harm("color-contrast", style=".run-error code { color: #555 !important }"))
+def test_axe_finds_nothing_in_any_state(phone: Page, address: str) -> None:
+    visit = played(phone, f"{address}zh/{CHAPTER}", WORKER.replace("60)", "200)"))
+    phone.evaluate(browsing.MEASURE)
+    box, drawing = block(phone), block(phone, "matplotlib")
+    for reach, where, words in (
+        (lambda: box.locator(".run-run").click(), box, "MB"),
+        (lambda: None, box, "用时"),
+        (lambda: changed(box, "while True: pass").press("Control+Enter"), box, "正在运行"),
+        (lambda: box.locator(".run-stop").click(), box, "已停止"),
+        (lambda: changed(box, "1 / 0").press("Control+Enter"), box, "第 1 行出错"),
+        (lambda: changed(box, "print('x' * 10**7)").press("Control+Enter"), box, "用时"),
+        (lambda: drawing.locator(".run-run").click(), drawing, "用时"),
+    ):
+        reach()
+        said(where, words)
+        if words == "MB":
+            assert browsing.axe(phone) == [], words
+        else:  # nothing else has changed
+            assert phone.evaluate(AXE_NEAR.replace("REPORT", browsing.REPORT)) == [], words
+    assert visit.complaints == []
+
+
+@harmed(Harm("an interpreter is left", script="Worker.prototype.terminate = () => {}"))
+def test_an_endless_loop_is_stopped_and_the_next_block_runs(page: Page, address: str) -> None:
+    """Another block waits for it; the button ends it with its interpreter."""
+    visit = played(page, f"{address}en/{CHAPTER}")
+    box, other = block(page), block(page, number=1)
+    changed(box, "while True: pass")
+    box.locator(".run-run").click()
+    said(box, "Running")
+    other.locator(".run-run").click()
+    said(other, "Waiting")
+    workers = list(page.workers)
+    box.locator(".run-stop").click()
+    said(box, "Stopped")
+    said(other, "Ran in")
+    assert not [worker for worker in workers if worker in page.workers], "an interpreter is left"
+    assert visit.complaints == []
+
+
+MARKED = "[...CSS.highlights.get('run-fault')].map(String)"
+
+
+@harmed(Harm("[] == ['print(1 / 0)']", script="Highlight.prototype.add = () => {}"))
+@harmed(Harm("[''] == []", script="Highlight.prototype.delete = () => {}"))
+def test_an_error_is_said_with_its_line_which_is_marked(page: Page, address: str) -> None:
+    """Of the block itself, and of one that it continues."""
+    visit = played(page, f"{address}en/{CHAPTER}")
+    box = block(page)
+    area = changed(box, "x = 1\n\nprint(1 / 0)")
+    area.press("Control+Enter")
+    said(box, r"An error in line 3\.")
+    assert shown(box) == "Line 3: print(1 / 0)\nZeroDivisionError: division by zero"
+    assert page.evaluate(MARKED) == ["print(1 / 0)"]
+    area.fill("print(1)")
+    assert page.evaluate(MARKED) == []
+    assert visit.complaints == []
+
+    visit = played(page, f"{address}{LAB}")
+    first, last = block(page, "matplotlib"), block(page, "matplotlib", 2)
+    changed(first, "1 / 0")
+    last.locator(".run-run").click()
+    said(last, "line 1 of an earlier block")
+    assert "Line 1: 1 / 0" in shown(last)
+    assert page.evaluate(MARKED) == ["1 / 0"]
+    assert visit.complaints == []
+
+
+@harmed(Harm("px high", style=".run-output * { max-height: none !important }"))
+def test_output_without_end_is_cut_off_and_the_page_does_not_grow_by_it(page: Page, address: str) -> None:
+    visit = played(page, f"{address}en/{CHAPTER}")
+    page.evaluate(browsing.MEASURE)
+    box = block(page)
+    changed(box, "print('x' * 10**7)").press("Control+Enter")
+    said(box, "Ran in")
+    assert below(box).get_by_text("The first 99 kB are shown; 2.3 MB more were printed.").count()
+    height = below(box).evaluate("node => node.offsetHeight")
+    assert height <= 800, f"the output is {height} px high"
+    assert visit.complaints == []
+
+
+@harmed(Harm("Changed, not run yet", script="Storage.prototype.setItem = () => {}"))
+@harmed(Harm("what was reset comes back", script="Storage.prototype.removeItem = () => {}"))
+def test_changed_code_is_copied_continued_kept_and_reset(page: Page, address: str) -> None:
+    """Kept over a reload, but not for other code of the book."""
+    visit = played(page, f"{address}{LAB}")
+    box, last = block(page, "matplotlib"), block(page, "matplotlib", 2)
+    original = box.locator("code").inner_html()
+    changed(box, "print('mine')")
+    box.locator("[data-clipboard-target]").click()
+    assert page.evaluate("navigator.clipboard.readText()") == "print('mine')\n"
+    changed(last, "print(2)").press("Control+Enter")
+    said(last, "Ran in")
+    assert "1: print('mine')" in shown(last), "a block does not continue the changed one"
+    page.reload()
+    box = block(page, "matplotlib")
+    said(box, "Changed, not run yet")
+    assert box.locator("textarea").input_value() == "print('mine')"
+    box.locator("textarea").press("Control+Enter")
+    said(box, "Ran in")
+    box.locator(".run-reset").click()
+    box.locator(".run-reset").wait_for(state="hidden")
+    assert box.locator("code").inner_html() == original, "after a reset it is not the code of the book"
+    assert page.evaluate("document.activeElement.matches('.run-run')"), "the focus is lost by a reset"
+    last = block(page, "matplotlib", 1)
+    changed(last, "print(3)").press("Control+Enter")
+    said(last, "Ran in")
+    last.locator(".run-reset").click()
+    last.locator(".run-reset").wait_for(state="hidden")
+    assert last.locator("xpath=following-sibling::*[1]").is_visible(), "the output of the book is not back"
+    changed(block(page, "matplotlib", 3), "print(4)")
+    Harm("", other=("**/waveforms.html", "pairs", "pears")).works_in(page.context)
+    page.reload()
+    block(page, "matplotlib")
+    page.wait_for_load_state("networkidle")
+    areas = page.locator("textarea").evaluate_all("all => all.map((area) => area.value)")
+    assert "print('mine')" not in areas, "what was reset comes back"
+    assert areas == ["print(4)"], "code of another edition is kept"
+    assert visit.complaints == []
+
+
+NO_PROGRESS = """const on = Worker.prototype.addEventListener;
+Worker.prototype.addEventListener = function (kind, heard) {
+  on.call(this, kind, (event) => event.data?.type === "progress" || heard(event));
+}"""
+
+
+@harmed(Harm("how many MB of how many", script=NO_PROGRESS))
+def test_how_much_is_loaded_is_said_and_what_does_not_come_is_tried_again(page: Page, address: str) -> None:
+    visit = played(page, f"{address}en/{CHAPTER}", WORKER.replace("60)", "300)"))
+    box = block(page)
+    box.locator(".run-run").click()
+    said(box, r"Loading Python and NumPy[\s\S]*\d\.\d MB of 9\.0 MB", "how many MB of how many")
+    said(box, "Ran in")
+    assert "MB" not in (box.locator(".run-run").get_attribute("title") or ""), (
+        "it still says how much it loads"
+    )
+    assert visit.complaints == []
+
+    play(page, "", status=404)
+    page.reload()
+    box = block(page)
+    box.locator(".run-run").click()
+    said(box, "could not be loaded; you can try again")
+    play(page)
+    box.locator(".run-run").click()
+    said(box, "Ran in")

@@ -10,8 +10,24 @@ from press import snippets
 from press.pages import parse
 
 from tests.browser import browsing
-from tests.browser.browsing import VISIT, Browser, Visit
+from tests.browser.browsing import LOOKS, VISIT, Browser, Visit
 from tests.site import sitecheck
+
+
+@pytest.fixture(
+    scope="module",
+    params=[False, pytest.param(True, marks=pytest.mark.slow)],
+    ids=["every page", "every page in every look"],
+)
+def visits(request: pytest.FixtureRequest, browser: Browser, site: Path) -> dict[str, Visit]:
+    """A visit to each page, by its name; every eighth, and in slow tests each, is shown to axe in all looks."""
+    found = {}
+    with browsing.served(site) as address:
+        for turn, page in enumerate(map(str, sitecheck.all_pages(site))):
+            url = f"{address}{page}{'?stay' * (page == 'index.html')}"  # else the front page sends one on
+            looks = LOOKS if request.param or turn % 8 == 0 else ()
+            found[page] = browsing.visit(browser, url, looks, all_parts=turn % 8 == 0)
+    return found
 
 
 @pytest.mark.parametrize("check", VISIT.all)

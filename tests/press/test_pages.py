@@ -269,13 +269,11 @@ def test_pytest_names_line_and_exception_of_every_bad_block(tmp_path: Path) -> N
     torn = [*block("x = 1"), "<!--pytest-codeblocks:cont-->", "```python", "x = 2"]
     for name, lines in (("a.md", bad), ("b.md", torn)):
         (tmp_path / name).write_text("\n".join([*lines, ""]), encoding="utf-8")
-    (tmp_path / "conftest.py").write_text(
-        "from press.running import execute, pytest_plugin\n"
-        "execute.WALL = 1.5\npytest_configure = pytest_plugin.register\n"
-    )
+    (tmp_path / "conftest.py").write_text("from press.running import execute\nexecute.WALL = 1.5\n")
     command = [
         "-m",
         "pytest",
+        *("-p", "press.running.pytest_plugin"),
         "--codeblocks",
         "-q",
         "-p",

@@ -2,9 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from press import BookError, search
+from press.cache import ROOT
+
+from tests.node import computed
 
 
 @pytest.mark.parametrize("worker", ["", "search(e){return e}", "[...fe(s,this.index)].join('* ')"])
@@ -21,3 +25,21 @@ def test_only_pages_have_tags_in_the_index_and_the_script_holds_the_same(site: P
         assert not [location for location in tagged if "#" in location]
         script = (site / book / "search" / "search_index.js").read_text(encoding="utf-8")
         assert script == f"var __index = {text}\n"
+
+
+def test_a_query_is_cut_into_the_words_of_the_index() -> None:
+    wanted = {
+        "编码": ["编码"],  # not 编, although the index has it
+        "位置编码": ["位置", "编码"],
+        "可学习": ["学习"],  # 可 stands in no index
+        "学习的编码": ["学习", "编码"],
+        "旋": ["旋"],  # still being typed
+        "位置旋": ["位置", "旋"],
+        "旋转编码": ["编码"],
+        "": [],
+    }
+    index: dict[str, Any] = {word: {} for word in ("编", "编码", "位置", "学习")}
+    cut = (ROOT / "docs" / "press" / "segmented.js").read_text(encoding="utf-8")
+    cuts = "([queries, index]) => queries.map((query) => m.segmented(query, index))"
+    found = computed(f"{cut}\nexport {{ segmented }};", cuts, [list(wanted), index])
+    assert found == list(wanted.values())

@@ -5,14 +5,13 @@ Blocks are seeded otherwise than in the build, so a block that shows random numb
 on the reader's machine it would print something else. What a block without random numbers did in the build is not
 done again; where POSENC_CACHE names an empty folder, every block is run.
 
-This is a plugin for pytest: a conftest.py makes it one by `pytest_configure = pytest_plugin.register`.
+This is a plugin for pytest: `-p press.running.pytest_plugin`, in pyproject.toml, makes it one.
 """
 
 from __future__ import annotations
 
 import functools
 import os
-import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -25,11 +24,15 @@ from press.running import book_blocks, execute, outputs, trainings
 SEED = 1  # the build's is 0
 
 
-def register(config: pytest.Config) -> None:
-    """For pages in all folders, and not only in the one of the conftest.py."""
+def pytest_configure() -> None:
+    """No block opens a window."""
     os.environ["MPLBACKEND"] = "agg"
-    if not config.pluginmanager.hasplugin(__name__):
-        config.pluginmanager.register(sys.modules[__name__], __name__)
+
+
+@pytest.hookimpl(optionalhook=True, tryfirst=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Tests that are named have run before a second process has started; all tests have one for each core."""
+    return None if config.args_source is config.ArgsSource.TESTPATHS else 0
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,0 +1,97 @@
+"""What a reader does is a test; `harmed` says what must break it, by what a reader would meet.
+
+    @harmed("leads to", script="...")
+    def test_the_switch_leads_to_the_other_book(page: Page, address: str) -> None: ...
+
+is run in the site as it is, and where that script is at work, too: there it must fail, and say "leads to".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page
+
+from tests import missing
+from tests.browser.browsing import DESKTOP, PHONE, Browser, Harm, served
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    harms = [mark.args[0] for mark in metafunc.definition.iter_markers("harmed")]
+    if harms:
+        slow = [pytest.param(harm, marks=pytest.mark.slow, id=f"harmed: {harm.says}") for harm in harms]
+        metafunc.parametrize("harm", [pytest.param(None, id="as it is"), *slow])
+
+
+@pytest.fixture
+def harm() -> Harm | None:
+    """What goes wrong, where something does."""
+    return None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    harm = pyfuncitem.funcargs.get("harm")
+    if not isinstance(harm, Harm):
+        return (yield)
+    with pytest.raises((Exception, pytest.fail.Exception), match=re.escape(harm.says)):
+        yield
+    return True
+
+
+@pytest.fixture(scope="session")
+def address(site: Path) -> Iterator[str]:
+    """Where the site is served."""
+    with served(site) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def disk(site: Path) -> str:
+    """Where it lies."""
+    return f"{site.as_uri()}/"
+
+
+@pytest.fixture(scope="session")
+def runtime(site: Path) -> None:
+    """For tests of blocks that run in the page."""
+    if not (site / "py").is_dir():
+        missing.skip_or_fail("runtime", "no Python for the pages: `python -m press runtime`")
+
+
+@pytest.fixture
+def reader(browser: Browser, harm: Harm | None) -> Iterator[Callable[..., Page]]:
+    """Makes pages of readers, each with a browser as if it were new."""
+    contexts = []
+
+    def new(size: tuple[int, int], **options: object) -> Page:
+        context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]},
+            permissions=["clipboard-read", "clipboard-write"],
+            **{"reduced_motion": "reduce", **options},  # type: ignore[arg-type]
+        )
+        contexts.append(context)
+        context.set_default_timeout(15_000)  # ms that a slow machine may need
+        if harm:
+            context.set_default_timeout(2000)  # something is to be missed
+            harm.works_in(context)
+        return context.new_page()
+
+    yield new
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def page(reader: Callable[..., Page]) -> Page:
+    """At a desktop."""
+    return reader(DESKTOP)
+
+
+@pytest.fixture
+def phone(reader: Callable[..., Page]) -> Page:
+    """On a phone in the dark."""
+    return reader(PHONE, color_scheme="dark", has_touch=True, is_mobile=True)
