@@ -81,11 +81,8 @@ BAD: list[tuple[Draw, str, str]] = [
     (lambda ax: ax.plot([1, 2], color="#ffd700"), "light", "<path> #ffd700: 1.40 to 1"),
     (lambda ax: ax.plot([1, 2], color="#00008b"), "dark", "<path> #00008b: 1.0"),
     (lambda ax: ax.plot([1, 2], color=COLORS[0], alpha=0.4), "light", f"<path> {COLORS[0]}"),
-    (lambda ax: ax.bar([1, 2], [3, 4], color="#dddddd"), "light", "<path> #dddddd"),
     (lambda ax: ax.axvspan(1, 2, color=GREY, alpha=0.6), "light", f"<path> {GREY}"),
-    (lambda ax: ax.plot([1, 2], "o", color="#eeeeee"), "light", "#eeeeee"),
     (lambda ax: ax.text(0.5, 0.5, "x", color=COLORS[1]), "light", f"<text> {COLORS[1]}: 3.8"),
-    (lambda ax: ax.text(0.5, 0.5, "x", color="white"), "light", "<text> #ffffff: 1.00"),
     (lambda ax: ax.bar([1], [2], color="none", edgecolor="#ffd700", hatch="//"), "light", "#ffd700"),
 ]
 

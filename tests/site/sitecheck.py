@@ -131,15 +131,10 @@ def elsewhere(url: str) -> bool:
 
 @PAGE(
     (ORDER, END, '<script defer src="https://cdn.example/a.js"></script>', "cdn.example"),
-    (ORDER, END, '<link rel="stylesheet" href="//fonts.example/a.css">', "fonts.example"),
-    (ORDER, END, '<link rel="preconnect" href="https://fonts.example">', "fonts.example"),
     (ORDER, 'rel="prev" href="', 'rel="alternate" href="https://example.org/', "example.org"),
     (ORDER, END, '<img srcset="a.png 1x, https://cdn.example/a.png 2x">', "cdn.example"),
     (ORDER, END, '<div style="background: url(https://cdn.example/a.png)"></div>', "cdn.example"),
     (ORDER, END, "<style>@import 'https://cdn.example/a.css';</style>", "cdn.example"),
-    (ORDER, END, '<svg><image xlink:href="https://cdn.example/a.png"/></svg>', "cdn.example"),
-    (ORDER, END, '<svg><rect fill="url(https://cdn.example/a.svg#b)"/></svg>', "cdn.example"),
-    (ORDER, END, '<a href="#" ping="https://track.example">x</a>', "track.example"),
     (ORDER, END, "<script>fetch('//track.example/a')</script>", "track.example"),
     (ORDER, END, '<button onclick="fetch(`https://track.example`)">x</button>', "track.example"),
 )
@@ -179,7 +174,6 @@ def shown_first(page: Page) -> Iterator[str]:
 @PAGE(
     (ORDER, END, '<a href="nowhere.html">x</a>', "nowhere.html: no such file"),
     (ORDER, END, '<a href="naive.html#nowhere">x</a>', "naive.html#nowhere: no such anchor"),
-    (ORDER, END, '<img src="nowhere.png">', "nowhere.png: no such file"),
     (ORDER, END, '<a href="/nowhere/">x</a>', "/nowhere/: no such file"),
 )
 def links(page: Page) -> Iterator[str]:
@@ -230,7 +224,6 @@ TEX = re.compile(r"\$|\\[()\[\]]|\\[a-zA-Z]{2,}")
 
 @PAGE(
     (ORDER, END, "<p>$x$</p>", "it shows $"),
-    (ORDER, END, r"<p>\(x\)</p>", r"it shows \("),
     (ORDER, END, r"<p>\frac</p>", r"it shows \frac"),
     (ORDER, END, '<span class="arithmatex">x</span>', "a formula that is not set"),
     (ORDER, "<annotation", "<annotated", "0 formulas, not"),
@@ -253,21 +246,17 @@ LONG = {"en": 80, "zh": 30}  # letters: fewer name a figure, and do not say what
 # A list of the labels is what the build falls back on where nobody has looked at the figure.
 LABELS = re.compile(r"(Horizontal|Vertical) axis: |Legend: |[横纵]轴：|图例：")
 CAPTION = "Attention weights for two orders of the same words. "
-DESC = '<desc id="plot-1-desc">'
 SEEN = "Two tables of three by three numbers. Left, dog bites man: rows "
 
 
 @PAGE(
     (ORDER, f'1-desc">{SEEN}', '1-desc">A table.</desc><desc>', "does not say what is to be seen: A table."),
-    (ORDER, SEEN, "Vertical axis: value. ", "does not say what is to be seen: Vertical"),
     (ORDER, SEEN, "两张表。", "the description is in the other language"),
-    ("zh/order.html", DESC, f"{DESC}A table.</desc><desc>", "the description is in the other language"),
     (ORDER, f'1-desc">{SEEN}', '1-desc"></desc><desc>', "no description"),
     (ORDER, f"<figcaption>{CAPTION}", "<figcaption>两种次序。", "the caption is in the other language"),
     (ORDER, f"<figcaption>{CAPTION}", "<figcaption></figcaption><p>", "a drawing has no caption"),
     (ORDER, f'1-title">{CAPTION}', '1-title">Plot', "the title is not the caption: Plot"),
     (ORDER, ' role="img"', "", "is not told what this drawing is called"),
-    (ORDER, "plot-1-title plot-1-desc", "plot-1-title", "is not told what this drawing is called"),
     (ORDER, '<figure class="plot">', '<figure class="plot"><figcaption>x</figcaption></figure><figure>', "no drawing"),
     (ORDER, '<figure class="plot">', "<figure>", "0 drawings, not 4"),
     (ORDER, "plot-2-", "plot-1-", "two drawings share plot-1-title"),
@@ -343,12 +332,10 @@ AT = '"location":"order.html'
 
 
 @SITE(
-    (INDEX, f'{AT}"', f'{AT[:12]}../zh/order.html"', "../zh/order.html: no such page in this book"),
     (INDEX, f'{AT}"', f'{AT[:12]}gone.html"', "gone.html: no such page in this book"),
     (INDEX, f'{AT}#by-hand"', f'{AT}#by-foot"', "order.html#by-foot: no such anchor"),
     (INDEX, AT, f"{AT[:12]}naive.html", "order.html cannot be found by searching"),
     (INDEX, f'{AT}","title":"', f'{AT}","title":"$x$ ', "order.html: markup in the index"),
-    (INDEX, f'{AT}","title":"', f'{AT}","title":"<math>x</math> ', "order.html: markup in the index"),
 )
 def search_index(site: Path) -> Iterator[str]:
     """Pages that it lacks, entries that lead out of their book, and markup in them."""
