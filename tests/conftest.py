@@ -14,6 +14,7 @@ from filelock import FileLock
 from hypothesis import settings
 from press.cache import ROOT
 from press.offline import archive
+from xdist.scheduler import LoadFileScheduling
 
 from posenc.plot import _style
 from tests import missing
@@ -44,6 +45,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if item.get_closest_marker("slow") and not config.option.markexpr:
             item.add_marker(pytest.mark.skip("slow: `pytest -m slow`"))
+
+
+class Files(LoadFileScheduling):
+    """A file at a time for each process; the pages are one, for what both books do is run once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        return "pages" if file.endswith(".md") else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> Files:
+    return Files(config, log)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
