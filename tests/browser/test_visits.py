@@ -23,7 +23,7 @@ ALWAYS = "zh/sinusoidal.html"
 )
 def visits(request: pytest.FixtureRequest, browser: Browser, site: Path) -> dict[str, Visit]:
     """A visit to each page, by its name, or to its twin; every eighth, and in slow tests each, is shown to axe."""
-    found = {}
+    found: dict[str, Visit] = {}
     with browsing.served(site) as address:
         for page in map(str, sitecheck.all_pages(site)):
             twin = page.startswith(("en/", "zh/")[len(page) % 2])  # the other one has as long a name
