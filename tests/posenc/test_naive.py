@@ -107,10 +107,6 @@ WRONG: Any = 2.0
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: integer_encoding(3, WRONG), TypeError, "dim must be an integer, got 2.0"),
-        (lambda: integer_encoding(3, 0), ValueError, "dim must be at least 1, got 0"),
-        (lambda: integer_encoding(3, 4, start=WRONG / 4), TypeError, "start must be an integer, got 0.5"),
-        (lambda: integer_encoding(3, 4, start=False), TypeError, "start must be an integer, got False"),
         (lambda: integer_encoding(3, 4, start=2**53 + 1), ValueError, r"start must be at most 2\*\*53"),
         (lambda: integer_encoding(3, 4, start=-(2**53) - 1), ValueError, "start must be at least -9007199254740992"),
         (lambda: integer_encoding(65506, 4, dtype=np.float16), ValueError, "within ±65504, for .*got 65505"),
@@ -125,10 +121,8 @@ WRONG: Any = 2.0
         (lambda: one_hot_encoding(torch.tensor([9]), 3), ValueError, "from 0 to below size 3, got 9"),
         (lambda: one_hot_encoding(3, WRONG), TypeError, NO_INTEGER + "2.0"),
         (lambda: one_hot_encoding(3, True), TypeError, NO_INTEGER + "True"),
-        (lambda: one_hot_encoding(0, -1), ValueError, "size must be at least 0, got -1"),
         (lambda: one_hot_encoding(-2), ValueError, "positions must be at least 0, got -2"),
         (lambda: argmax_positions(CODES[:0], W, W), ValueError, r"encoding must have shape .*n >= 1, got \(0, 3\)"),
-        (lambda: argmax_positions(CODES.tolist(), W, W), TypeError, "encoding must be an array, got .* of type list"),  # type: ignore[arg-type]
     ],
 )  # fmt: skip
 def test_errors_name_the_argument(call: Any, error: type[Exception], message: str) -> None:

@@ -198,9 +198,7 @@ def test_bad_times_are_named(name: str, bad: Any, error: type[Exception], messag
 MORE: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: time_encoding([0.0], 5, **LADDER), ValueError, "dim must be even"),
     (lambda: time_encoding([0.0], 2, **LADDER), ValueError, "dim must be at least 4"),
-    (lambda: time_encoding([0.0], 8, shortest=0, longest=1), ValueError, "shortest must be finite and above 0, got 0"),
     (lambda: time_encoding([0.0], 8, shortest=2, longest=2), ValueError, "longest must be above shortest = 2, got 2"),
-    (lambda: time_encoding([0.0], 8, shortest=2, longest=math.nan), ValueError, "longest must be finite, got nan"),
     (lambda: time_encoding(np.array([1.77e9], np.float32), 8, shortest=60, longest=DAY), ValueError,
      r"seconds must be within ±6.29e\+07, or float32 cannot hold them to an eighth of the shortest period, 60"),
     (lambda: periodic_encoding(torch.tensor([1.77e9]), [WEEK, 600]), ValueError, "times must be within"),
@@ -215,7 +213,6 @@ MORE: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: nearest_index([0.0], []), ValueError, r"marks must have shape \(n,\) with n >= 1, got \(0,\)"),
     (lambda: nearest_index([6180.0], np.arange(210) / 30), ValueError,
      "seconds must have a mark within 0.0333333, got 6180 with marks from 0 to 6.96667: in another unit?"),
-    (lambda: nearest_index([0.0], [0.0], within=-1), ValueError, "within must be finite and at least 0, got -1"),
     (lambda: nearest_index(torch.ones(1), array_api_strict.ones(1)), TypeError, "marks must be of NumPy or of the"),
     (lambda: time_encoding(np.array([NANOSECONDS]), 8, shortest=10, longest=100), ValueError,
      r"seconds must be within ±5.63e\+15, or float64 cannot hold them to an eighth of the shortest period, 10 \(count"),

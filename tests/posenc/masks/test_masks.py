@@ -296,9 +296,7 @@ PADS = key_padding_mask([3, 1])
     ("call", "error", "message"),
     [
         (lambda: pad_batch([]), ValueError, "sequences must hold at least one"),
-        (lambda: pad_batch([[1]], side="top"), ValueError, 'side must be "right" or "left", got \'top\''),  # type: ignore[arg-type]
         (lambda: pad_batch([[1, 2]], length=1), ValueError, "length must be at least .* 2, got 1"),
-        (lambda: pad_batch([[1, 2]], length=2.0), TypeError, "length must be an integer"),  # type: ignore[arg-type]
         (lambda: pad_batch([[1], [2.5]]), TypeError, "one dtype, got int64 and, at 1, float64"),
         (lambda: pad_batch([X, X[:, :2]]), ValueError, r"one trailing shape, got .*, at 1, \(2, 4\)"),
         (lambda: pad_batch([np.float64(1)]), ValueError, "at least one axis"),
@@ -320,7 +318,6 @@ PADS = key_padding_mask([3, 1])
         (lambda: key_padding_mask(np.array([-1])), ValueError, "lengths must be at least 0, got -1"),
         (lambda: key_padding_mask(np.ones((2, 3), dtype=int)), ValueError, r"one axis.*got shape \(2, 3\)"),
         (lambda: key_padding_mask(None), TypeError, "lengths must be an array, got None"),
-        (lambda: key_padding_mask([1], like=5), TypeError, "like must be an array, got 5"),
         (lambda: key_padding_mask(np.ones(1, dtype=int), like=torch.ones(1)), TypeError, "library of like"),
         (lambda: key_padding_mask([True]), TypeError, r"lengths\[0\] must be an integer, got True"),
         (lambda: key_padding_mask([[1], [2, 3]]), TypeError, r"lengths\[0\] must be an integer"),
@@ -328,7 +325,6 @@ PADS = key_padding_mask([3, 1])
         (lambda: key_padding_mask([1], side=0), ValueError, "side must be"),  # type: ignore[arg-type]
         (lambda: positions_from_mask(PADS.astype(int)), TypeError, "padding_mask must be a bool array"),
         (lambda: positions_from_mask(np.array(True)), ValueError, "at least 1 axes"),
-        (lambda: positions_from_mask([True]), TypeError, r"padding_mask must be an array, got \[True\]"),  # type: ignore[type-var]
         (lambda: pack_sequences([[1, 2], [3]], length=2), ValueError, "length must be .* 3, got 2"),
         (lambda: document_ids([3, 2], 4), ValueError, "lengths must sum to at most n = 4, got 5"),
         (lambda: document_ids([[3]]), TypeError, r"lengths\[0\] must be an integer"),
@@ -336,7 +332,6 @@ PADS = key_padding_mask([3, 1])
         (lambda: document_ids(np.array([0, 0, 1])), ValueError, "lengths must be at least 1, got 0"),
         (lambda: document_ids([0, 0, 1]), ValueError, r"lengths\[0\] must be at least 1, got 0"),
         (lambda: pack_sequences([[1], []]), ValueError, "at least one token each, got none at 1"),
-        (lambda: document_mask([0, 1]), TypeError, r"documents must be an array, got \[0, 1\] of type list"),
         (lambda: document_mask(X), TypeError, "documents must be an integer array, got dtype float64"),
         (lambda: document_mask(np.array(1)), ValueError, "at least 1 axis"),
         (lambda: document_positions(np.array([0, 1, 0])), ValueError, "documents must be in one piece"),
@@ -349,7 +344,6 @@ PADS = key_padding_mask([3, 1])
         (lambda: combine_masks(causal_mask(3), PADS), TypeError, "takes 1 positional argument"),  # type: ignore[call-arg]
         (lambda: multihead_mask(PADS, 2), ValueError, r"shape \(batch, n_q, n_k\), got \(2, 3\)"),
         (lambda: multihead_mask(PADS[None, None], 2), ValueError, r"shape \(batch, n_q, n_k\)"),
-        (lambda: multihead_mask(PADS[None], 0), ValueError, "num_heads must be at least 1, got 0"),
         (lambda: sdpa_mask(PADS[None, None]), ValueError, "mask must have shape"),
         (lambda: sdpa_mask(PADS), ValueError, r"got \(2, 3\): a padding mask goes through combine_masks"),
         (lambda: sdpa_mask(X), TypeError, "mask must be a bool array"),
@@ -358,16 +352,10 @@ PADS = key_padding_mask([3, 1])
         (lambda: apply_output_mask(X, PADS[:1]), ValueError, r"padding_mask must have the first axes of x"),
         (lambda: apply_output_mask(X[0], PADS), ValueError, r"first axes of x, got \(2, 3\) and \(3, 4\)"),
         (lambda: apply_output_mask(torch.zeros(2, 3), PADS), TypeError, "x must be of the library of"),
-        (lambda: masked_mean(X.astype(int), PADS), TypeError, "x must be floating, got dtype int64"),
         (lambda: masked_loss(X, PADS), ValueError, r"losses must have the shape of padding_mask, \(2, 3\)"),
         (lambda: masked_loss(PADS, PADS), TypeError, "losses must be floating, got dtype bool"),
-        (lambda: masked_mean(None, PADS), TypeError, "x must be an array, got None"),
-        (lambda: masked_loss([1.0], PADS), TypeError, "losses must be an array"),
-        (lambda: leak_in([[1.0]], PADS), TypeError, "weights must be an array"),
         (lambda: leak_in(X, PADS), ValueError, r"weights .* \(2, ..., 3, 3\), got \(2, 3, 4\)"),
         (lambda: leak_out(X[:, :, :3][:1], PADS), ValueError, "weights must have shape"),
-        (lambda: leak_in(np.zeros((2, 3, 3), dtype=int), PADS), TypeError, "weights must be floating"),
-        (lambda: causal_mask(3, like=[1]), TypeError, "like must be an array"),
     ],
 )  # fmt: skip
 def test_errors_name_the_argument(call: Callable[[], Any], error: type[Exception], message: str) -> None:
