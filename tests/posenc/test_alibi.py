@@ -193,7 +193,6 @@ def test_columns_that_autocast_could_not_hold_are_refused() -> None:
 
 X = np.zeros((2, 5, 4))
 HALF = X.astype(np.float16)
-NO_HEADS: Any = 2.0
 
 
 @pytest.mark.parametrize(

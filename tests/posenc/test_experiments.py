@@ -56,12 +56,6 @@ def test_a_model_that_sees_order_learns_the_task(options: dict[str, Any], seed: 
     assert result.swap_difference > 1
 
 
-def test_sizes_are_used() -> None:
-    result = train_order_task(n_tokens=2, dim=2, steps=1)
-    assert len(result.losses) == 1
-    assert result.accuracy == 0.5
-
-
 # --- reordering
 
 
@@ -128,17 +122,6 @@ def test_with_positions_unseen_sentences_are_reordered(options: dict[str, Any], 
     assert result.accuracy == 1.0
 
 
-def test_attention_of_the_sentences_that_the_chapter_shows() -> None:
-    looks = {"我 爱 你 .": [0, 1, 2, 3], "你 爱 我 .": [0, 1, 2, 3], "我 今天 爱 我们": [0, 2, 3, 1]}
-    result = train_reordering(SinusoidalEncoding(32, dropout=0.0))
-    for source, wanted in looks.items():
-        assert result.attention[source].argmax(dim=1).tolist() == wanted
-    # Right, and not by looking there: the encoder has mixed what it looks at.
-    turned = train_reordering(rotary=RotaryEmbedding(32))
-    assert turned.translations["我 爱 你 ."] == "I love you ."
-    assert turned.attention["我 爱 你 ."].argmax(dim=1).tolist() == [2, 1, 0, 3]
-
-
 # --- three steps of training
 
 
@@ -191,14 +174,6 @@ def test_a_wider_sum_is_easier_to_read() -> None:
 def test_without_noise_the_nearest_pair_is_the_right_one() -> None:
     result = probe_sum(2, n_tokens=30, length=10, noise=0.0)
     assert (result.nearest_token, result.nearest_position) == (1, 1)
-
-
-def test_with_much_noise_nothing_is_read() -> None:
-    result = probe_sum(16, n_tokens=40, length=16, noise=100.0)
-    for share in (result.linear_token, result.nearest_token):
-        assert share < 0.1
-    for share in (result.linear_position, result.linear_position_alone, result.nearest_position):
-        assert share < 0.2
 
 
 # --- all of them

@@ -319,7 +319,6 @@ def test_scipy_is_asked_for_by_its_extra() -> None:
 
 P = path(4)
 LOPSIDED = np.array([[0, 1.0, 0], [0, 0, 2], [0, 2, 0]])
-BAD: Any = "up"
 
 
 REFUSED: list[tuple[Any, type[Exception], str]] = [

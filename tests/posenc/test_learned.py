@@ -162,9 +162,6 @@ def test_wrong_tables(table: Any, error: type[Exception], message: str) -> None:
         interpolate_table(table, 3)
 
 
-WRONG: Any = 3.0
-
-
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

@@ -20,7 +20,6 @@ from posenc.locality import (
     rbf_kernel,
     total_variation,
 )
-from posenc.shift import toeplitz_spread
 
 T = np.arange(101)
 OFFSETS = T - T[:, None]
@@ -68,12 +67,6 @@ def test_how_far_off_a_wide_spacing_is(spacing: float) -> None:
     norms = np.diag(gram(np.arange(-20, 21) * spacing, 3.0, t))
     off = np.abs(norms / rbf_kernel(1, 3.0, spacing=spacing)[0] - 1).max()
     assert off == pytest.approx(2 * math.exp(-((math.pi * 3 / spacing) ** 2)), rel=1e-3)
-
-
-def test_centres_that_stop_at_the_ends_bend_the_first_rows() -> None:
-    assert gram(np.arange(101), 3.0).argmax(axis=1)[:5].tolist() == [2, 2, 3, 3, 4]
-    assert (gram(rbf_centers(101, 3.0), 3.0).argmax(axis=1) == T).all()
-    assert toeplitz_spread(gram(rbf_centers(101, 3.0), 3.0)) < 1e-4
 
 
 def test_centres_of_numpy_in_one_graph() -> None:
@@ -132,7 +125,6 @@ def test_the_profile_counts_pairs(scores: list[int]) -> None:
 # --- Errors
 
 HALF = np.ones(2) / 2
-NO_NUMBER: Any = "1"
 
 
 @pytest.mark.parametrize(

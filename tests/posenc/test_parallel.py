@@ -186,7 +186,6 @@ def test_gradients_are_those_of_the_whole_sequence() -> None:
 
 X, AT = random(3, 4, 2), np.arange(4)
 ROWS, LATER = [X[0], X[1]], AT + 4
-RING: Any = "ring"
 
 
 def step(**change: Any) -> Any:

@@ -209,7 +209,6 @@ def test_offset_head_finds_its_key_wherever_it_stands(k: int, start: int, gain: 
 # --- errors: what all codes refuse is in test_formulas
 
 T, X = np.array([[0, 1], [7, 30]]), np.ones((4, 4))
-WIDTH: Any = 2.0
 SWAPPABLE: Any = alias_offsets
 
 

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from posenc import dot_product_attention, sinusoidal_encoding
 from posenc.masks import check_padding, masked_mean, positions_from_mask
-from posenc.masks.padding_check import PaddingChange
 from posenc.nn import SinusoidalEncoding
 
 LENGTHS = (5, 2, 7)
@@ -270,13 +269,3 @@ def test_dropout_is_not_taken_for_a_leak() -> None:
 def test_errors_name_the_argument(model: Any, batch: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         check_padding(model, batch, pad_value=3)
-
-
-def test_text_of_every_outcome() -> None:
-    assert str(PaddingChange(0.0, 0.0, 1e-8)) == "ok"
-    assert "NaN" in str(PaddingChange(math.nan, 0.0, 1e-8))
-    assert str(PaddingChange(0.5, 0.5, 1e-8)) == "outputs change by 0.5: what the pads hold gets in"
-    assert str(PaddingChange(0.0, 0.5, 1e-8)) == "outputs change by 0.5: what the pads hold gets in"
-    assert "takes True for a real token" in str(PaddingChange(0.5, 0.5, 1e-8, inverted=True))
-    assert "by their number" in str(PaddingChange(0.5, 0.0, 1e-8))
-    assert "NaN" in str(PaddingChange(0.0, math.nan, 1e-8))

@@ -114,27 +114,6 @@ def test_stacked_weights_under_vmap() -> None:
         )
 
 
-def test_an_exported_graph_takes_any_length() -> None:
-    table, (r1, r2) = torch.from_numpy(TABLE[:8]), torch.rand(2, 3)
-    w1, b1, w2, b2 = map(torch.from_numpy, FIRE)
-
-    class Biases(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
-            n = x.shape[0]
-            return [
-                relative_bias(table[1:], n),
-                t5_bias(table, 1, n, **SMALL),
-                kerple_bias(r1, r2, n),
-                fire_bias(w1, b1, w2, b2, n),
-                alibi_bias(r1, n),
-            ]
-
-    lengths = {"x": {0: torch.export.Dim("n", min=2, max=1000)}}
-    exported = torch.export.export(Biases(), (torch.ones(7),), dynamic_shapes=lengths).module()
-    for n in (7, 13):
-        torch.testing.assert_close(exported(torch.ones(n)), Biases()(torch.ones(n)))
-
-
 # --- T5
 
 
@@ -275,7 +254,6 @@ def test_shaw_with_a_table_of_zeros_is_attention() -> None:
 # --- Errors
 
 THREE, ROWS = np.zeros((2, 3)), np.zeros((5, 3))
-KIND: Any = "exp"
 REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: relative_offsets(3, 2), ValueError, "query_positions must be at most key_positions.*3 and 2"),
     (lambda: relative_offsets(3, np.arange(5)), TypeError, "query_positions must be an array"),

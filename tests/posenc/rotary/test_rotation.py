@@ -278,7 +278,6 @@ def test_wavelengths_are_no_frequencies(n: Any) -> None:
 
 
 X = np.ones((2, 3, 4))
-NEOX: Any = "neox"
 REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: apply_rotary(np.asarray(1.0), 3), ValueError, "x must have shape"),
     (lambda: apply_rotary(np.ones((3, 5)), 3), ValueError, "the width of x must be even"),
