@@ -107,19 +107,13 @@ def test_a_scale_of_zero_sees_all_keys_alike_and_no_keys_give_zero() -> None:
 
 X, BATCH, PADS = np.ones((2, 4)), np.ones((3, 3, 4)), np.zeros((3, 3), dtype=bool)
 TENSOR = torch.from_numpy(X)
-WORD: Any = "1"
-ARRAY: Any = X
-COMPLEX: Any = 1j
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: attend(X.astype(int), X, X), TypeError, "query must be floating, got dtype int64"),
         (lambda: attend(X, X.astype("f"), X), TypeError, "key must have the dtype of query, float64, got float32"),
         (lambda: attend(X, TENSOR, X), TypeError, "key must be of the library of query, ndarray, got"),
-        (lambda: attend(X, X, None), TypeError, "value must be an array, got None of type NoneType"),  # type: ignore[arg-type]
-        (lambda: attend([[1.0]], X, X), TypeError, r"query must be an array, got \[\[1.0\]\] of type"),  # type: ignore[type-var]
         (lambda: attend(X, X[:, :3], X), ValueError, "key must have the width of query"),
         (lambda: attend(X[:, :0], X[:, :0], X), ValueError, "key must have the width of query, at least 1"),
         (lambda: attend(X, X, X[[0, 0, 0]]), ValueError, "value must have one row per key: got 3 rows, 2 keys"),
@@ -129,7 +123,6 @@ COMPLEX: Any = 1j
         (lambda: attend(X, X, X, bias=PADS[:2, :2]), TypeError, "bias must be real floating, got dtype bool"),
         (lambda: attend(TENSOR, TENSOR, TENSOR, mask=PADS), TypeError, "mask must be of the library of query"),
         (lambda: attend(X, X, X, bias=X[0]), ValueError, r"bias must have shape \(2, 2\)"),
-        (lambda: attend(X, X, X, bias=X[None, :, :2]), ValueError, r"bias must have shape \(2, 2\)"),
         (lambda: attend(BATCH[:, :2], BATCH, BATCH, mask=PADS), ValueError,
          r"mask must have shape \(2, 3\).* goes into key_padding_mask"),
         (lambda: attend(BATCH, BATCH, BATCH, key_padding_mask=PADS[:2]), ValueError,
@@ -139,13 +132,6 @@ COMPLEX: Any = 1j
         (lambda: attend(BATCH, BATCH, BATCH, key_padding_mask=PADS[:, None]), ValueError,
          r"key_padding_mask must have shape \(3, 3\), got \(3, 1, 3\)"),
         (lambda: attend(X, X, X, key_padding_mask=X), TypeError, "key_padding_mask must be bool, got dtype float64"),
-        (lambda: attend(X, X, X, key_padding_mask=[False]), TypeError, r"key_padding_mask must be an array, got"),  # type: ignore[arg-type]
-        (lambda: attend(X, X, X, scale=WORD), TypeError, "scale must be a real number, got '1'"),
-        (lambda: attend(X, X, X, scale=True), TypeError, "scale must be a real number, got True"),
-        (lambda: attend(X, X, X, scale=ARRAY), TypeError, "scale must be a real number, got array"),
-        (lambda: attend(X, X, X, scale=COMPLEX), TypeError, "scale must be a real number, got 1j"),
-        (lambda: attend(X, X, X, scale=math.nan), ValueError, "scale must be finite, got nan"),
-        (lambda: attend(X, X, X, scale=math.inf), ValueError, "scale must be finite, got inf"),
     ],
 )  # fmt: skip
 def test_errors_name_the_argument(call: Any, error: type[Exception], message: str) -> None:

@@ -24,7 +24,6 @@ from posenc import (
 from posenc.alibi import add_alibi_columns
 from posenc.contextual import forget_positions
 from posenc.experiments import train_sentence_task
-from posenc.nn import ContextualPositions
 
 SEEDS = st.integers(0, 10**6)
 
@@ -181,30 +180,12 @@ def test_a_position_between_rows_moves_its_gate() -> None:
 # --- Counting sentences: what the training shows is on the page
 
 
-def test_counting_repeats_and_leaves_no_trace() -> None:
-    state, layer = torch.random.get_rng_state(), ContextualPositions(8, 4)
-    options: dict[str, Any] = {"dim": 8, "steps": 3, "tests": [(48, 8)]}
-    first = train_sentence_task(layer, **options)
-    assert first.losses == train_sentence_task(layer, **options).losses
-    assert first.losses != train_sentence_task(layer, **options, seed=1).losses
-    assert (layer.weight == 0).all()
-    assert torch.equal(torch.random.get_rng_state(), state)
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"contextual": 3}, TypeError, r"contextual must be a torch\.nn\.Module or None, got int"),
         ({"contextual": nn.Identity()}, TypeError, "contextual must tell its positions, .* got Identity"),
-        ({"gate": "open"}, TypeError, r"gate must be a torch\.nn\.Module or None, got str"),
-        ({"back": 0}, ValueError, "back must be at least 1, got 0"),
         ({"n": 26}, ValueError, "n and longest must leave room for 3 sentences of 8 words .*, got 26"),
-        ({"tests": 5}, TypeError, r"tests must be a list of pairs \(n, longest\), got 5"),
         ({"tests": [(20, 8)]}, ValueError, "each of tests must leave room for 3 sentences of 8 words"),
-        ({"longest": 0}, ValueError, "n and longest must be at least 1, got 0"),
-        ({"layers": 0}, ValueError, "layers must be at least 1, got 0"),
-        ({"dim": 7}, ValueError, "dim must be even"),
-        ({"steps": 0}, ValueError, "steps must be at least 1, got 0"),
     ],
 )
 def test_bad_arguments_of_train_sentence_task(
@@ -225,13 +206,10 @@ FITTING = r"table must have shape \(rows, d\), or leading axes .* query \(2, 3, 
     [
         (lambda: forget_positions(np.array([0.1])), ValueError, "log_gates must be finite and at most 0.* got 0.1"),
         (lambda: forget_positions(np.array([-np.inf])), ValueError, "log_gates must be finite .* got -inf"),
-        (lambda: forget_positions(np.array([math.nan])), ValueError, "log_gates must be finite .* got nan"),
         (lambda: forget_positions(np.array(-1.0)), ValueError, r"log_gates must have shape \(..., n\)"),
         (lambda: forget_bias(-np.ones(3), 4), ValueError, "n_query must be at most .* 3, got 4"),
         (lambda: contextual_positions(2 * ONES, max_position=3), ValueError, "gates must be from 0 to 1, got 2.0"),
-        (lambda: contextual_positions(-ONES, max_position=3), ValueError, "gates must be from 0 to 1, got -1.0"),
         (lambda: contextual_positions(ONES.T, max_position=3), ValueError, r"gates must have .* got \(3, 2\)"),
-        (lambda: contextual_positions(ONES[0], max_position=3), ValueError, r"gates must have .* got \(3,\)"),
         (lambda: contextual_bias(np.ones((2, 5)), TABLE, 4 * ONES), ValueError, "positions must be from 0 to 3"),
         (lambda: contextual_bias(np.ones((3, 5)), TABLE, ONES), ValueError, r"positions must have .* got \(2, 3\)"),
         (lambda: contextual_bias(np.ones((2, 4)), TABLE, ONES), ValueError, "query and table must have shapes"),
@@ -239,7 +217,6 @@ FITTING = r"table must have shape \(rows, d\), or leading axes .* query \(2, 3, 
         (lambda: contextual_bias(np.ones((2, 5)), TABLE.astype("f"), ONES), TypeError, "table must have the dtype"),
         (lambda: contextual_bias(np.ones((2, 5)), TABLE, torch.ones(2, 3)), TypeError, "positions must be of the libr"),
         (lambda: contextual_bias(QUERY, np.ones((5, 6, 4)), QUERY[..., :3]), ValueError, FITTING),
-        (lambda: contextual_bias(QUERY, np.ones((3, 2, 6, 4)), QUERY[..., :3]), ValueError, FITTING),
         (lambda: contextual_bias(QUERY[0], np.ones((1, 6, 4)), QUERY[0, :, :3]), ValueError, r"table must have shape"),
     ],
 )  # fmt: skip

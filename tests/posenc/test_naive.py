@@ -81,29 +81,22 @@ def test_half_precision_scores_are_made_in_float32() -> None:
 
 # --- errors: what all codes refuse is in test_formulas
 
-FAR, NO_INTEGER = torch.tensor([-7e4]), "size must be an integer, got "
+FAR = torch.tensor([-7e4])
 CODES, W = np.ones((4, 3)), np.ones((3, 2))
-WRONG: Any = 2.0
 
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
         (lambda: integer_encoding(3, 4, start=2**53 + 1), ValueError, r"start must be at most 2\*\*53"),
-        (lambda: integer_encoding(3, 4, start=-(2**53) - 1), ValueError, "start must be at least -9007199254740992"),
         (lambda: integer_encoding(65506, 4, dtype=np.float16), ValueError, "within ±65504, for .*got 65505"),
         (lambda: integer_encoding(FAR, 4, dtype=torch.float16), ValueError, "within ±65504.*got -70000"),
         (lambda: one_hot_encoding([1, 2]), ValueError, "size must be given when positions is an array"),
-        (lambda: one_hot_encoding(torch.arange(2)), ValueError, "size must be given when positions is an array"),
         (lambda: one_hot_encoding([5000], 5000), ValueError, "from 0 to below size 5000, got 5000"),
         (lambda: one_hot_encoding(4, 3), ValueError, "from 0 to below size 3, got 3"),
         (lambda: one_hot_encoding(1, 0), ValueError, "from 0 to below size 0, got 0"),
         (lambda: one_hot_encoding([0, -1], 3), ValueError, "from 0 to below size 3, got -1"),
         (lambda: one_hot_encoding([0.5], 3), ValueError, "positions must be whole numbers .*got 0.5"),
-        (lambda: one_hot_encoding(torch.tensor([9]), 3), ValueError, "from 0 to below size 3, got 9"),
-        (lambda: one_hot_encoding(3, WRONG), TypeError, NO_INTEGER + "2.0"),
-        (lambda: one_hot_encoding(3, True), TypeError, NO_INTEGER + "True"),
-        (lambda: one_hot_encoding(-2), ValueError, "positions must be at least 0, got -2"),
         (lambda: argmax_positions(CODES[:0], W, W), ValueError, r"encoding must have shape .*n >= 1, got \(0, 3\)"),
     ],
 )  # fmt: skip

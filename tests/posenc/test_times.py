@@ -203,10 +203,8 @@ MORE: list[tuple[Callable[[], Any], type[Exception], str]] = [
      r"seconds must be within ±6.29e\+07, or float32 cannot hold them to an eighth of the shortest period, 60"),
     (lambda: periodic_encoding(torch.tensor([1.77e9]), [WEEK, 600]), ValueError, "times must be within"),
     (lambda: periodic_encoding([0], 0), ValueError, "periods must be above 0, got 0"),
-    (lambda: periodic_encoding([0], [7, -1]), ValueError, "periods must be above 0, got -1"),
     (lambda: periodic_encoding([0], []), ValueError, r"periods must be a number or have shape \(p,\)"),
     (lambda: periodic_encoding([0], 7, harmonics=0), ValueError, "harmonics must be at least 1, got 0"),
-    (lambda: periodic_encoding([0], 7, harmonics=[1, 0]), ValueError, "each of harmonics must be at least 1, got 0"),
     (lambda: periodic_encoding([0], 7, harmonics=ODD), TypeError, "each of harmonics must be an integer, got 1.5"),
     (lambda: periodic_encoding([0], 7, harmonics=ODD[0]), TypeError, "harmonics must be an integer or a list"),
     (lambda: nearest_index([0.0], [0.0, 2.0, 1.0]), ValueError, "marks must not go back, got 1 after 2 at index 2"),
@@ -216,21 +214,15 @@ MORE: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: nearest_index(torch.ones(1), array_api_strict.ones(1)), TypeError, "marks must be of NumPy or of the"),
     (lambda: time_encoding(np.array([NANOSECONDS]), 8, shortest=10, longest=100), ValueError,
      r"seconds must be within ±5.63e\+15, or float64 cannot hold them to an eighth of the shortest period, 10 \(count"),
-    (lambda: time_encoding([float(NANOSECONDS)], 8, shortest=10, longest=100), ValueError, "seconds must be within"),
-    (lambda: periodic_encoding(torch.tensor([NANOSECONDS]), 3), ValueError, "times must be within"),
     (lambda: nearest_index(np.array([1.77e9], np.float32), 1.77e9 + np.arange(9)), ValueError,
      "seconds must be within .* float32 cannot hold them to an eighth of the widest gap .* 1 .use float64"),
-    (lambda: nearest_index([NANOSECONDS], NANOSECONDS + 300 * np.arange(9)), ValueError, "seconds must be within"),
     (lambda: to_seconds(np.array(["3000"], "datetime64[D]"), since=np.datetime64("2026-01-01", "ns")), ValueError,
      r"times must be within 2\^63 of their unit from since = 2026-01-01T00:00:00.000000000, got timedelta64\[ns\]"),
     (lambda: to_seconds(["2026-01-02"], since=np.timedelta64(1, "s")), TypeError, "since must be one date, got array"),
-    (lambda: to_seconds(["2026", "2027"], since=["2025", "2026"]), TypeError, "since must be one date, got array"),
     (lambda: to_seconds([1.5]), TypeError, r"times must be datetime64 or timedelta64 .* a number has no unit"),
-    (lambda: to_seconds([np.datetime64("NaT")]), TypeError, "times must be datetime64"),
     (lambda: to_seconds(["2026-01-01", "NaT"]), ValueError, "times must not be missing, got NaT"),
     (lambda: to_seconds(["2026-01-01"], since=np.datetime64("NaT", "s")), ValueError, "since must be a date, got NaT"),
     (lambda: to_seconds(np.zeros(1, "M8[ps]")), TypeError, r"times must be in weeks, .*got datetime64\[ps\]"),
-    (lambda: to_seconds(np.array([1], dtype="timedelta64[M]")), TypeError, "times must be in weeks, days"),
     (lambda: to_seconds(np.array([1], dtype="timedelta64[s]"), since="2026"), TypeError, "since must be left out"),
 ]  # fmt: skip
 
@@ -251,30 +243,12 @@ def test_float32_is_held_to_what_its_waves_need() -> None:
 # --- The training: what it shows is on the page
 
 
-def test_the_training_repeats_and_leaves_no_trace() -> None:
-    layer = TimeEncoding(16, shortest=2.0, longest=32.0, learned_scale=True)
-    state = torch.random.get_rng_state()
-    first, second = (train_gap_task(layer, steps=3) for _ in range(2))
-    assert first == second
-    assert first.losses != train_gap_task(layer, steps=3, seed=1).losses
-    assert torch.equal(torch.random.get_rng_state(), state)
-    assert layer.scale == 1
-    assert next(layer.parameters()).dtype == torch.float32
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"encoding": None}, TypeError, r"encoding must be a torch\.nn\.Module, got NoneType"),
-        ({"fps": 0}, ValueError, "fps must be finite and above 0, got 0"),
         ({"fps": 0.5}, ValueError, "fps must leave pairs on both sides of 1 second in .* 4 s, got 0.5"),
-        ({"test_fps": [-1]}, ValueError, "each of test_fps must be finite and above 0, got -1"),
-        ({"test_fps": 5.0}, TypeError, "test_fps must be a list of rates, got 5.0"),
         ({"test_fps": [5, 0.25]}, ValueError, "each of test_fps must leave pairs .* a clip of 4 s, got 0.25"),
-        ({"clip": 1}, ValueError, "clip must be finite and above 1, got 1"),
-        ({"unit": 0}, ValueError, "unit must be finite and above 0"),
         ({"dim": 8}, ValueError, r"x must have shape \(batch, seq, 16\)"),
-        ({"steps": 0}, ValueError, "steps must be at least 1, got 0"),
     ],
 )
 def test_bad_arguments_of_the_training(options: dict[str, Any], error: type[Exception], message: str) -> None:

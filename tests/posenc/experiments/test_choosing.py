@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 import posenc
-from posenc import alibi_slopes, apply_rotary, dot_product_attention, nn, t5_bias
+from posenc import apply_rotary, dot_product_attention, nn, t5_bias
 from posenc.experiments import extrapolation_results
 from posenc.experiments.choosing import (
     CANDIDATES,
@@ -25,7 +25,6 @@ from posenc.experiments.choosing import (
     Sizes,
     compare_schemes,
     held_lengths,
-    measure,
     measure_scheme,
     scheme_table,
     schemes,
@@ -89,11 +88,6 @@ def test_a_broken_property_changes_its_cell(make: Callable[[Sizes], Hooks], cell
     assert found >= cells
 
 
-def test_no_bias_as_a_matrix_takes_memory_and_time() -> None:
-    zeros = Hooks(bias=lambda m, places, dtype: torch.zeros(m, len(places), dtype=dtype))
-    assert changed(answers(lambda sizes: zeros), "none") == {"memory", "cost", "fused"}
-
-
 def coded(code: Callable[[Tensor, Tensor], Tensor]) -> Hooks:
     """By what is added at the places of all tokens."""
     return Hooks(add=lambda x, places: x + code(x, places)[-len(x) :, None].to(x.dtype))
@@ -149,21 +143,6 @@ def test_columns_that_give_something_else_are_none() -> None:
     assert changed(answers(make), "alibi") == {"fused"}
 
 
-def test_what_the_columns_give_is_what_the_layer_gives() -> None:
-    sizes = Sizes(num_heads=2, head_dim=16, trained=32, length=32)
-    q, k, v = torch.randn(3, 2, 20, 16, generator=torch.manual_seed(0), dtype=torch.float64)
-    for name in ("alibi", "alibi_short"):
-        scale = 1.0 if name == "alibi" else 1024 / 32
-        layer = nn.AlibiAttention(2, slopes=torch.from_numpy(scale * alibi_slopes(2)))
-        ours = measure._fused(CANDIDATES[name].make(sizes), q, k, v, torch.arange(20))
-        assert torch.allclose(ours, layer(q[None], k[None], v[None])[0])
-
-
-def test_tokens_lie_in_one_of_four_ways() -> None:
-    with pytest.raises(ValueError, match="tokens must be one of line, grid, time, graph, got 'tree'"):
-        Candidate("own", "", lambda sizes: Hooks(), "tree")  # type: ignore[arg-type]
-
-
 # --- Counts
 
 
@@ -204,20 +183,6 @@ def test_layers_by_turns_have_the_answers_of_both() -> None:
     assert mixed.memory == ALL["kerple"].memory
     assert answered("rotary", "rotary_dynamic").cached is False
     assert answered("none", "alibi").direction is False
-
-
-def test_what_is_no_polynomial_is_not_followed() -> None:
-    def add(x: Tensor, places: Tensor) -> Tensor:
-        return x + torch.ones(3 * [len(x) // 8]).sum()
-
-    with pytest.raises(RuntimeError, match="own takes is no polynomial"):
-        answers(lambda sizes: Hooks(add=add))
-
-
-def test_nothing_of_the_state_around_matters() -> None:
-    for name in ("fire", "rotary_mixed", "laplacian"):
-        torch.manual_seed(3)
-        assert measure._measured.__wrapped__(CANDIDATES[name]) == ALL[name]
 
 
 # --- What the chapter says of it
@@ -288,14 +253,6 @@ def test_the_table_has_the_results_of_the_book() -> None:
     names = {name: CANDIDATES[name].result or name for name in tried}
     assert tried == {name: held[result] for name, result in names.items()}
     assert held.keys() & {each.result or name for name, each in CANDIDATES.items()} == set(names.values())
-
-
-def test_what_was_not_asked_everything_is_left_out() -> None:
-    runs = [run("rotary", task, [[1.0, 1.0]] * 2) for task in ("back", "copy", "sort")]
-    runs += [run("none", "back", [[1.0, 1.0]] * 2)]
-    runs += [run("bound", task, [[1.0]]) for task in ("back", "copy", "sort")]
-    found = held_lengths(of([32, 64], runs))
-    assert found == {"rotary": (64, 64, 64)}
 
 
 # --- The table

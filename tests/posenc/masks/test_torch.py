@@ -153,21 +153,6 @@ def test_in_every_precision(name: str, dtype: torch.dtype, grad: bool) -> None:
     assert (output[:, :4] == 0).all()
 
 
-def test_polarity_of_every_function() -> None:
-    """Hiding nothing changes nothing; hiding all keys but one gives the value of that one."""
-    x = random(1, 4, DIM)
-    one = torch.tensor([[True, True, False, True]])
-    kept = x[:, 2:3].expand(1, 4, DIM)
-    torch.testing.assert_close(dot_product_attention(x, x, x, mask=one[:, None])[0], kept)
-    torch.testing.assert_close(scaled_dot_product_attention(x, x, x, attn_mask=~one[:, None]), kept)
-    _, weights = MULTIHEAD(x, x, x, key_padding_mask=one)
-    torch.testing.assert_close(weights, (~one).double()[:, None].expand(1, 4, 4))
-    seen = ENCODER(x, src_key_padding_mask=one)
-    other = x.clone()
-    other[:, 0] = 7.0
-    torch.testing.assert_close(ENCODER(other, src_key_padding_mask=one)[:, 1:], seen[:, 1:])
-
-
 def test_each_head_of_each_row_gets_its_mask() -> None:
     """The order of torch's 3-D mask is batch first, then heads."""
     x = random(3, 4, DIM)

@@ -231,19 +231,6 @@ def test_shaw_is_its_definition() -> None:
     np.testing.assert_allclose(relative.shaw_attention(q, k, v, a)[0], weights @ v)
 
 
-def test_shaw_decodes() -> None:
-    q, k, v = RNG.normal(size=(3, 2, 9, 4))
-    a, b = RNG.normal(size=(2, 5, 4))
-    mask = np.triu(np.ones((9, 9), dtype=bool), 1)
-    full, _ = relative.shaw_attention(q, k, v, a, b, mask=mask)
-    for t in range(9):
-        now, so_far = q[:, t : t + 1], (k[:, : t + 1], v[:, : t + 1])
-        positions: list[dict[str, Any]] = [{}, {"query_positions": [t], "key_positions": t + 1}]
-        for where in positions:
-            one, _ = relative.shaw_attention(now, *so_far, a, b, **where)
-            np.testing.assert_allclose(one[:, 0], full[:, t])
-
-
 def test_shaw_with_a_table_of_zeros_is_attention() -> None:
     q, k, v = RNG.normal(size=(3, 5, 4))
     ours = relative.shaw_attention(q, k, v, np.zeros((3, 4)), np.zeros((3, 4)))
@@ -256,15 +243,12 @@ def test_shaw_with_a_table_of_zeros_is_attention() -> None:
 THREE, ROWS = np.zeros((2, 3)), np.zeros((5, 3))
 REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: relative_offsets(3, 2), ValueError, "query_positions must be at most key_positions.*3 and 2"),
-    (lambda: relative_offsets(3, np.arange(5)), TypeError, "query_positions must be an array"),
     (lambda: relative_offsets(np.zeros((2, 3)), np.zeros(3)), ValueError, "same leading axes"),
     (lambda: relative.toeplitz_bias(np.zeros(4), 3), ValueError, r"values must have shape .* got \(4,\)"),
     (lambda: relative_bias(np.zeros(4), 3), ValueError, r"2K \+ 1 rows.* got 4"),
-    (lambda: relative_bias(np.zeros((3, 1, 1)), 3), ValueError, "table must have shape"),
     (lambda: relative_bias(np.zeros(3), [0.5]), TypeError, "must be integers"),
     (lambda: relative_bias(torch.zeros(3), [1]), TypeError, "same library as the parameters, got list"),
     (lambda: t5_bias(np.zeros(33), 3), ValueError, r"table must have num_buckets = 32 rows .*\(33,\)"),
-    (lambda: t5_bias(np.zeros(1), 3, bidirectional=False), ValueError, "table must have num_buckets = 32 rows"),
     (lambda: t5_bias(np.ones((12, 32)), 3), ValueError, r"table must have num_buckets = 32 rows .*12, 32"),
     (lambda: t5_bucket([0.5]), TypeError, "offsets must be integers, got dtype float64"),
     (lambda: t5_bucket(3, max_distance=2**60), ValueError, "max_distance must be at most 2"),
@@ -275,7 +259,6 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: kerple_bias(1.0, 2.5, 3, kind="power"), ValueError, "r2 must be above 0 and at most 2, got 2.5"),
     (lambda: kerple_bias(R1, R2[:2], 3), ValueError, r"r1 and r2 must .* \(3,\) and \(2,\)"),
     (lambda: kerple_bias(R1, R2.astype("f"), 3), TypeError, "r2 must have the dtype of r1"),
-    (lambda: relative.fire_distance(3, c=0), ValueError, "c must be above 0|c must be floating"),
     (lambda: relative.fire_distance(3, threshold=np.ones(2)), ValueError, r"threshold must be one number"),
     (lambda: fire_bias(*FIRE[:2], FIRE[2].T, FIRE[3], 3), ValueError, r"head_weight must have shape|head_bias must"),
     (lambda: relative.shaw_scores(THREE, np.zeros((5, 4))), ValueError, "table"),

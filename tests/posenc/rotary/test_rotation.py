@@ -279,24 +279,19 @@ def test_wavelengths_are_no_frequencies(n: Any) -> None:
 
 X = np.ones((2, 3, 4))
 REFUSED: list[tuple[Any, type[Exception], str]] = [
-    (lambda: apply_rotary(np.asarray(1.0), 3), ValueError, "x must have shape"),
     (lambda: apply_rotary(np.ones((3, 5)), 3), ValueError, "the width of x must be even"),
     (lambda: apply_rotary(np.ones(4), 1), TypeError, r"\[1\] turns it to one position, np.arange\(1\) to the first 1"),
     (lambda: apply_rotary(X, 4), ValueError, r"positions must have shape \(3,\) or 2 axes .* got \(4,\)"),
-    (lambda: apply_rotary(X, np.array([7])), ValueError, r"positions must have shape \(3,\)"),
     (lambda: apply_rotary(np.ones((3, 4)), np.array([7])), ValueError, r"positions must have shape \(3,\) for"),
     (lambda: apply_rotary(X, np.zeros((4, 3))), ValueError, "positions must have shape"),
     (lambda: apply_rotary(X, 3, rotary_dim=6), ValueError, "rotary_dim must be at most the width of x, 4"),
-    (lambda: apply_rotary(X, 3, rotary_dim=3), ValueError, "rotary_dim must be even"),
     (lambda: apply_rotary(X, 3, frequencies=[1.0]), ValueError, r"frequencies must have shape \(2,\) or"),
     (lambda: apply_rotary(X, 3, frequencies=np.ones((3, 2))), ValueError, "frequencies of 3 heads need x"),
     (lambda: apply_rotary(X, 3, frequencies=[1, 1], base=500.0), ValueError, "base must be left out"),
     (lambda: apply_rotary(X, torch.arange(3)), TypeError, "positions must be of NumPy or of the library of x"),
     (lambda: rotary_matrix(1, 4, frequencies=np.ones((3, 2))), ValueError, "frequencies must have one"),
     (lambda: apply_xpos(X, X[:1], 3), ValueError, "key must have the shape of query"),
-    (lambda: apply_xpos(X, X, 3, scale_base=0), ValueError, "scale_base must be finite and above 0"),
     (lambda: rotary.head_frequencies([4, 0]), ValueError, "wavelengths must be above 0"),
-    (lambda: rotary.head_frequencies("4"), TypeError, "wavelengths must be integers, float32 or float64"),
     (lambda: rotary.head_frequencies(4), ValueError, "wavelengths must have shape"),  # type: ignore[arg-type]
     (lambda: rotary.find_period(np.ones(9)), ValueError, "series must not be constant"),
     (lambda: rotary.find_period([1, 2]), ValueError, "series must have shape"),

@@ -99,9 +99,7 @@ def longrope(short: Any, long: Any) -> np.ndarray:
 
 
 REFUSED: list[tuple[Any, type[Exception], str]] = [
-    (lambda: scaling.linear_frequencies(8, 0.5), ValueError, "factor must be finite and at least 1, got 0.5"),
     (lambda: scaling.ntk_frequencies(2, 2), ValueError, "dim must be at least 4"),
-    (lambda: scaling.dynamic_ntk_frequencies(8, 2, 0, original_length=9), ValueError, "^length must be"),
     (lambda: scaling.yarn_frequencies(64, 2, original_length=3), ValueError, "original_length 3 must"),
     (lambda: scaling.yarn_frequencies(8, 2, original_length=10**6, base=2.0), ValueError, "original_length"),
     (lambda: scaling.yarn_frequencies(8, 2, original_length=99, beta_fast=1), ValueError, "beta_fast must be"),
