@@ -36,18 +36,10 @@ from posenc import rotary as rope
 
 RNG = np.random.default_rng(0)
 T, GRID, PLACES = np.array([0, 7, 30]), np.array([[0, 1], [7, 30], [2, 2]]), np.arange(2000, 2300)
-X, V, TABLE, EIGHT = (
-    RNG.normal(size=(4, 3, 4)),
-    RNG.normal(size=(3, 4)),
-    RNG.normal(size=(9, 4)),
-    np.ones((3, 8)),
-)
+X, V, TABLE = RNG.normal(size=(4, 3, 4)), RNG.normal(size=(3, 4)), RNG.normal(size=(9, 4))
 WIDE, W, NET = RNG.normal(size=(2, 300, 16)), RNG.uniform(0.1, 1, size=4), RNG.normal(size=(4, 5))
-GATES, PADS, OMEGA = (
-    RNG.uniform(size=(4, 3, 3)),
-    np.array([[False, False, True], [False] * 3]),
-    np.array([1.0, 0.01]),
-)
+GATES, OMEGA = RNG.uniform(size=(4, 3, 3)), np.array([1.0, 0.01])
+PADS = np.array([[False, False, True], [False] * 3])
 LATER, TWO = np.triu(np.ones((3, 3), dtype=bool), 1), [V, V[::-1] / 3]
 PATH = np.eye(4, k=1) + np.eye(4, k=-1)
 PERIODS: dict[str, Any] = {"shortest": 0.2, "longest": 120.0}

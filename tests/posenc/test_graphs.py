@@ -15,6 +15,7 @@ from scipy.sparse import csgraph
 
 from posenc import graphs
 from posenc.graphs import adjacency, anchor_distances, laplacian_eigenvectors, random_walk_probabilities
+from tests.posenc.refusals import refused
 
 
 def path(n: int) -> np.ndarray:
@@ -321,7 +322,7 @@ P = path(4)
 LOPSIDED = np.array([[0, 1.0, 0], [0, 0, 2], [0, 2, 0]])
 
 
-REFUSED: list[tuple[Any, type[Exception], str]] = [
+test_errors_name_the_argument = refused([
     (lambda: anchor_distances([[0, 1], [1, 0]], [0]), TypeError, "graph must be an array .* of type list"),  # type: ignore[arg-type]
     (lambda: anchor_distances(np.ones((2, 3)), [0]), ValueError, r"graph must have shape \(n, n\), got \(2, 3\)"),
     (lambda: random_walk_probabilities(np.ones((0, 0)), 1), ValueError, "graph must have at least 1 node"),
@@ -344,10 +345,4 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: random_walk_probabilities(-P, 1), ValueError, "for a weight is how likely a step is, got -1"),
     (lambda: random_walk_probabilities(P, 1, nodes=[9]), ValueError, r"nodes must lie in 0\.\.3, .* got 9"),
     (lambda: graphs.smallest_anchors(path(21)), ValueError, "graph must have at most 20 nodes, .* got 21"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("call", "error", "says"), REFUSED)
-def test_errors_name_the_argument(call: Any, error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
-        call()
+])  # fmt: skip

@@ -16,6 +16,7 @@ from posenc.learned import interpolate_table
 from posenc.rotary import apply_rotary_axes, mixed_frequencies
 from posenc.shift import relative_kernel
 from posenc.sinusoidal import sinusoidal_encoding
+from tests.posenc.refusals import refused
 
 ORDERS: list[Order] = ["interleaved", "mae", "timm"]
 orders = st.sampled_from(ORDERS)
@@ -244,7 +245,7 @@ def resized(grid: Any, new: Any, table: Any = TABLE, **how: Any) -> Any:
     return interpolate_grid(table, grid, new, **how)
 
 
-REFUSED: list[tuple[Any, type[Exception], str]] = [
+test_errors_name_the_argument = refused([
     (lambda: grid_encoding((0, 3), 8), ValueError, "each length of shape must be at least 1, got 0"),
     (lambda: grid_encoding((), 8), TypeError, "shape must be the lengths of one axis or more"),
     (lambda: grid_encoding(BAD, 8), TypeError, r"shape must be the lengths .* got None"),
@@ -263,10 +264,4 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: grids.jitter_coordinates(TABLE, RNG, jitter=0.5), ValueError, "jitter must be"),
     (lambda: grids.generated_rotation(np.ones((2, 3, 3)), [[1, 2]]), ValueError, "generators must be skew-symmetric"),
     (lambda: grids.generated_rotation(X_AXIS[None], [[1, 2]]), ValueError, r"coordinates must .* \(\.\.\., 1\)"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("call", "error", "says"), REFUSED)
-def test_errors_name_the_argument(call: Any, error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
-        call()
+])  # fmt: skip

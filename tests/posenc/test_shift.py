@@ -24,6 +24,7 @@ from posenc.shift import (
     toeplitz_spread,
 )
 from posenc.sinusoidal import code_distance
+from tests.posenc.refusals import refused
 
 even_dims = st.integers(1, 32).map(lambda half: 2 * half)
 bases = st.floats(1.001, 1e8)
@@ -212,27 +213,21 @@ T, X = np.array([[0, 1], [7, 30]]), np.ones((4, 4))
 SWAPPABLE: Any = alias_offsets
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: shift_matrix(math.inf, 4), ValueError, "offset must be finite, got inf"),
-        (lambda: shift_matrix(torch.ones(2).half(), 4), TypeError, "offset must be .* torch.float16"),
-        (lambda: SWAPPABLE(4, 5000), TypeError, "positional argument"),
-        (lambda: alias_offsets(1, dim=4), ValueError, "n must be at least 2, got 1"),
-        (lambda: alias_offsets(9, dim=4, tolerance=0), ValueError, "tolerance must be .* above 0, got 0"),
-        (lambda: positional_scores(X, X[:3], X[:3]), ValueError, r"w_query must have shape \(\.\.\., 4, d_h"),
-        (lambda: positional_scores(X, X, X[0]), ValueError, r"w_key must have shape \(\.\.\., 4, d_head\)"),
-        (lambda: positional_scores(X, X, X[:, :2]), ValueError, r"w_query \(4, 4\) and w_key \(4, 2\) must have"),
-        (lambda: positional_scores(X[0], X, X), ValueError, r"encoding must have shape \(n, dim\)"),
-        (lambda: positional_scores(X[None], X, X), ValueError, r"encoding must have shape \(n, dim\)"),
-        (lambda: positional_scores(X[:0], X, X), ValueError, r"encoding must have .* n >= 1, got \(0, 4\)"),
-        (lambda: positional_scores(X, X, X.astype("f")), TypeError, "w_key must have the dtype of encoding"),
-        (lambda: positional_scores(X, torch.ones(4, 4), X), TypeError, "must be of the library of"),
-        (lambda: split_block(np.eye(3)), ValueError, r"block must have shape \(\.\.\., 2, 2\), got \(3, 3\)"),
-        (lambda: toeplitz_spread(X[0]), ValueError, r"scores must have shape \(\.\.\., n, m\)"),
-        (lambda: toeplitz_spread(X[:0]), ValueError, r"scores must have shape .* got \(0, 4\)"),
-    ],
-)  # fmt: skip
-def test_bad_arguments(call: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        call()
+test_bad_arguments = refused([
+    (lambda: shift_matrix(math.inf, 4), ValueError, "offset must be finite, got inf"),
+    (lambda: shift_matrix(torch.ones(2).half(), 4), TypeError, "offset must be .* torch.float16"),
+    (lambda: SWAPPABLE(4, 5000), TypeError, "positional argument"),
+    (lambda: alias_offsets(1, dim=4), ValueError, "n must be at least 2, got 1"),
+    (lambda: alias_offsets(9, dim=4, tolerance=0), ValueError, "tolerance must be .* above 0, got 0"),
+    (lambda: positional_scores(X, X[:3], X[:3]), ValueError, r"w_query must have shape \(\.\.\., 4, d_h"),
+    (lambda: positional_scores(X, X, X[0]), ValueError, r"w_key must have shape \(\.\.\., 4, d_head\)"),
+    (lambda: positional_scores(X, X, X[:, :2]), ValueError, r"w_query \(4, 4\) and w_key \(4, 2\) must have"),
+    (lambda: positional_scores(X[0], X, X), ValueError, r"encoding must have shape \(n, dim\)"),
+    (lambda: positional_scores(X[None], X, X), ValueError, r"encoding must have shape \(n, dim\)"),
+    (lambda: positional_scores(X[:0], X, X), ValueError, r"encoding must have .* n >= 1, got \(0, 4\)"),
+    (lambda: positional_scores(X, X, X.astype("f")), TypeError, "w_key must have the dtype of encoding"),
+    (lambda: positional_scores(X, torch.ones(4, 4), X), TypeError, "must be of the library of"),
+    (lambda: split_block(np.eye(3)), ValueError, r"block must have shape \(\.\.\., 2, 2\), got \(3, 3\)"),
+    (lambda: toeplitz_spread(X[0]), ValueError, r"scores must have shape \(\.\.\., n, m\)"),
+    (lambda: toeplitz_spread(X[:0]), ValueError, r"scores must have shape .* got \(0, 4\)"),
+])  # fmt: skip

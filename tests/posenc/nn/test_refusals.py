@@ -12,6 +12,7 @@ import torch
 
 from posenc import alibi_slopes, sinusoidal_wavelengths
 from posenc import nn as layers
+from tests.posenc.refusals import refused
 
 # Some arguments are of a wrong type, on purpose.
 nn: Any = layers
@@ -33,7 +34,7 @@ EACH = torch.ones(3, 4, 2)
 
 
 VALUE, TYPE = ValueError, TypeError
-REFUSED: list[tuple[Callable[[], object], type[Exception], str]] = [
+test_refused = refused([
     # What a layer is made with
     (lambda: nn.SinusoidalEncoding(8, dropout=1.5), VALUE, "dropout must be at most 1, got 1.5"),
     (lambda: nn.TimeEncoding(8, shortest=2.0, longest=1.0), VALUE, "longest must be above shortest = 2, got 1"),
@@ -129,13 +130,7 @@ REFUSED: list[tuple[Callable[[], object], type[Exception], str]] = [
     (lambda: COPE(ROWS, FOUR), VALUE, "n_q at most n_k"),
     (lambda: nn.RandomSigns()(T.float()), VALUE, r"vectors must have shape \(\.\.\., n, k\), got \(3,\)"),
     (lambda: nn.RandomSigns()(T[:, None]), TYPE, "vectors must be a floating tensor, got torch.int64"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("call", "error", "says"), REFUSED)
-def test_refused(call: Callable[[], object], error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
-        call()
+])  # fmt: skip
 
 
 TAKES_OFFSET: dict[str, Callable[..., object]] = {

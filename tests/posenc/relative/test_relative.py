@@ -15,6 +15,7 @@ from posenc.alibi import alibi_bias
 from posenc.attention import dot_product_attention
 from posenc.relative import fire_bias, kerple_bias, relative_bias, relative_offsets, t5_bias, t5_bucket
 from posenc.shift import toeplitz_spread
+from tests.posenc.refusals import refused
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.normal(size=(9, 3))
@@ -241,7 +242,7 @@ def test_shaw_with_a_table_of_zeros_is_attention() -> None:
 # --- Errors
 
 THREE, ROWS = np.zeros((2, 3)), np.zeros((5, 3))
-REFUSED: list[tuple[Any, type[Exception], str]] = [
+test_errors_name_the_argument = refused([
     (lambda: relative_offsets(3, 2), ValueError, "query_positions must be at most key_positions.*3 and 2"),
     (lambda: relative_offsets(np.zeros((2, 3)), np.zeros(3)), ValueError, "same leading axes"),
     (lambda: relative.toeplitz_bias(np.zeros(4), 3), ValueError, r"values must have shape .* got \(4,\)"),
@@ -266,10 +267,4 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: relative.shaw_scores(THREE, np.zeros((5, 3), "f")), TypeError, "table must have the dtype"),
     (lambda: relative.shaw_scores(THREE, ROWS, [1, 2, 3]), ValueError, "one position for each of 2 queries"),
     (lambda: relative.shaw_values(THREE, ROWS, [0, 1], [0, 1]), ValueError, r"weights must .* \(\.\.\., 2, 2\)"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("call", "error", "says"), REFUSED)
-def test_errors_name_the_argument(call: Any, error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
-        call()
+])  # fmt: skip

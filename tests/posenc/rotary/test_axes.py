@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from posenc.rotary import apply_rotary, apply_rotary_axes, axes, axial_frequencies, mrope_frequencies
 from posenc.rotary._turn import Layout
 from posenc.sinusoidal import sinusoidal_frequencies, sinusoidal_wavelengths
+from tests.posenc.refusals import refused
 
 layouts = st.sampled_from(["interleaved", "half"])
 seeds = st.integers(0, 2**32 - 1)
@@ -123,7 +124,7 @@ def test_wavelengths_are_no_frequencies() -> None:
 
 X, TWO = np.ones((6, 8)), np.ones((2, 4))
 PARTS: Any = [1.5]
-REFUSED: list[tuple[Any, type[Exception], str]] = [
+test_errors_name_the_argument = refused([
     (lambda: apply_rotary_axes(X, GRID, np.ones((2, 3))), ValueError, r"must have shape \(axes, 4\)"),
     (lambda: apply_rotary_axes(X, GRID, np.ones(4)), ValueError, r"frequencies must have shape \(axes, 4\)"),
     (lambda: apply_rotary_axes(X, GRID[:5], TWO), ValueError, r"coordinates must have shape \(6"),
@@ -141,10 +142,4 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: axes.mrope_coordinates([(2, 2)]), ValueError, r"a grid must be \(frames, rows, columns\)"),
     (lambda: axes.mrope_coordinates([(1, 0, 2)]), ValueError, "each size of a grid must be at least 1"),
     (lambda: axes.mrope_coordinates(PARTS), TypeError, "a number of text tokens must be an integer"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("call", "error", "says"), REFUSED)
-def test_errors_name_the_argument(call: Any, error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
-        call()
+])  # fmt: skip

@@ -15,6 +15,7 @@ from posenc.rotary import apply_rotary, apply_xpos, interleaved_to_half, offset_
 from posenc.rotary._turn import Layout
 from posenc.shift import shift_matrix
 from posenc.sinusoidal import sinusoidal_frequencies, sinusoidal_wavelengths
+from tests.posenc.refusals import refused
 
 even_dims = st.integers(1, 32).map(lambda half: 2 * half)
 layouts = st.sampled_from(["interleaved", "half"])
@@ -278,7 +279,7 @@ def test_wavelengths_are_no_frequencies(n: Any) -> None:
 
 
 X = np.ones((2, 3, 4))
-REFUSED: list[tuple[Any, type[Exception], str]] = [
+test_errors_name_the_argument = refused([
     (lambda: apply_rotary(np.ones((3, 5)), 3), ValueError, "the width of x must be even"),
     (lambda: apply_rotary(np.ones(4), 1), TypeError, r"\[1\] turns it to one position, np.arange\(1\) to the first 1"),
     (lambda: apply_rotary(X, 4), ValueError, r"positions must have shape \(3,\) or 2 axes .* got \(4,\)"),
@@ -299,10 +300,4 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: interleaved_to_half(np.ones(8), head_dim=3), ValueError, "head_dim must divide .* 8, got 3"),
     (lambda: interleaved_to_half(np.ones(8), axis=1), ValueError, r"axis must lie in -1\.\.0, got 1"),
     (lambda: rotary.half_to_interleaved(np.ones(8), rotary_dim=10), ValueError, "rotary_dim must be at most"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("call", "error", "says"), REFUSED)
-def test_errors_name_the_argument(call: Any, error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
-        call()
+])  # fmt: skip
