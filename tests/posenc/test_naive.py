@@ -77,7 +77,7 @@ def test_half_precision_scores_are_made_in_float32() -> None:
     assert argmax_positions(codes, ones, ones).tolist() == [0] + [299] * 299
 
 
-# --- errors: what all codes refuse is in test_formulas
+# --- errors: what all codes refuse is in test_arguments
 
 FAR = torch.tensor([-7e4])
 CODES, W = np.ones((4, 3)), np.ones((3, 2))

@@ -207,7 +207,7 @@ def test_offset_head_finds_its_key_wherever_it_stands(k: int, start: int, gain: 
     assert argmax_positions(codes, w_query, w_key)[:, 15].tolist() == [15 + k, 15]
 
 
-# --- errors: what all codes refuse is in test_formulas
+# --- errors: what all codes refuse is in test_arguments
 
 T, X = np.array([[0, 1], [7, 30]]), np.ones((4, 4))
 SWAPPABLE: Any = alias_offsets

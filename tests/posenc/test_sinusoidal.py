@@ -133,7 +133,7 @@ def test_decoding_keeps_library_and_shape_and_works_in_slices() -> None:
     np.testing.assert_array_equal(decode_position(codes, 3000), np.arange(3000))
 
 
-# --- errors: what all codes refuse is in test_formulas
+# --- errors: what all codes refuse is in test_arguments
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc import relative
-from posenc.alibi import alibi_bias
 from posenc.attention import dot_product_attention
 from posenc.relative import fire_bias, kerple_bias, relative_bias, relative_offsets, t5_bias, t5_bucket
 from posenc.shift import toeplitz_spread
@@ -100,19 +99,6 @@ def test_a_matrix_owns_its_numbers_and_no_more() -> None:
         bias = t5_bias(torch.randn(32, 4), n_query, n_key)
         assert bias.is_contiguous()
         assert bias.untyped_storage().nbytes() == bias.nbytes
-
-
-def test_stacked_weights_under_vmap() -> None:
-    two = [torch.from_numpy(np.stack([w, w / 2])) for w in (*FIRE, 1 + R1)]
-    both = torch.vmap(lambda *w: fire_bias(w[0], w[1], w[2], w[3], 5, c=w[4][0]))(*two)
-    for j in (0, 1):
-        w1, b1, w2, b2, r = (w[j] for w in two)
-        torch.testing.assert_close(both[j], fire_bias(w1, b1, w2, b2, 5, c=r[0]))
-    slopes = torch.tensor([[0.5, 1.0], [0.1, 0.2]])
-    for bias in (alibi_bias, lambda m, n: kerple_bias(m, m, n)):
-        torch.testing.assert_close(
-            torch.vmap(lambda m, bias=bias: bias(m, 5))(slopes), torch.stack([bias(m, 5) for m in slopes])
-        )
 
 
 # --- T5
