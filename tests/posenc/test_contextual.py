@@ -10,7 +10,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch import nn
 
 from posenc import (
     alibi_bias,
@@ -23,7 +22,6 @@ from posenc import (
 )
 from posenc.alibi import add_alibi_columns
 from posenc.contextual import forget_positions
-from posenc.experiments import train_sentence_task
 from tests.posenc.refusals import refused
 
 SEEDS = st.integers(0, 10**6)
@@ -176,24 +174,6 @@ def test_a_position_between_rows_moves_its_gate() -> None:
         position = torch.tensor([[p]], dtype=torch.float64, requires_grad=True)
         (gradient,) = torch.autograd.grad(contextual_bias(torch.ones(1, 1), table, position).sum(), position)
         assert gradient.item() == slope
-
-
-# --- Counting sentences: what the training shows is on the page
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"contextual": nn.Identity()}, TypeError, "contextual must tell its positions, .* got Identity"),
-        ({"n": 26}, ValueError, "n and longest must leave room for 3 sentences of 8 words .*, got 26"),
-        ({"tests": [(20, 8)]}, ValueError, "each of tests must leave room for 3 sentences of 8 words"),
-    ],
-)
-def test_bad_arguments_of_train_sentence_task(
-    options: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    with pytest.raises(error, match=message):
-        train_sentence_task(**options)
 
 
 # --- Errors

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -122,39 +121,15 @@ def test_midway_between_unrelated_rows_lies_nearer_to_zero() -> None:
 TABLE = np.ones((4, 2))
 INTEGERS = "positions must be integers, got dtype "
 
-
-@pytest.mark.parametrize(
-    ("positions", "error", "message"),
-    [
-        (5, ValueError, r"positions must lie in 0\.\.3, the rows of table, got 4"),
-        ([0, 4], ValueError, r"positions must lie in 0\.\.3, .*got 4; overflow='clamp' gives"),
-        (np.array([[0, 4]]), ValueError, r"positions must lie in 0\.\.3, .*got 4"),
-        ([1, -1], ValueError, "positions must be at least 0, got -1"),
-        (np.array([0.5]), TypeError, INTEGERS + ".*float64: a table has no row"),
-        (np.array([True]), TypeError, INTEGERS + ".*bool"),
-    ],
-)
-@pytest.mark.parametrize("array", [np.asarray, torch.as_tensor], ids=["numpy", "torch"])
-def test_wrong_positions(positions: Any, error: type[Exception], message: str, array: Any) -> None:
-    with pytest.raises(error, match=message):
-        learned_encoding(array(positions) if isinstance(positions, np.ndarray) else positions, array(TABLE))
-
-
-@pytest.mark.parametrize(
-    ("table", "error", "message"),
-    [
-        (TABLE[0], ValueError, r"table must have shape \(max_len, dim\) with max_len >= 1, got \(2,\)"),
-        (TABLE[:0], ValueError, r"table must have shape .*got \(0, 2\)"),
-    ],
-)
-def test_wrong_tables(table: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        learned_encoding(1, table)
-    with pytest.raises(error, match=message):
-        interpolate_table(table, 3)
-
-
 test_errors_name_the_argument = refused([
+    (lambda: learned_encoding(5, TABLE), ValueError, r"positions must lie in 0\.\.3, the rows of table, got 4"),
+    (lambda: learned_encoding([0, 4], TABLE), ValueError, r"0\.\.3, .*got 4; overflow='clamp' gives"),
+    (lambda: learned_encoding(torch.tensor([[0, 4]]), torch.from_numpy(TABLE)), ValueError, r"0\.\.3, .*got 4"),
+    (lambda: learned_encoding([1, -1], TABLE), ValueError, "positions must be at least 0, got -1"),
+    (lambda: learned_encoding(np.array([0.5]), TABLE), TypeError, INTEGERS + ".*float64: a table has no row"),
+    (lambda: learned_encoding(torch.tensor([True]), torch.from_numpy(TABLE)), TypeError, INTEGERS + ".*bool"),
+    (lambda: learned_encoding(1, TABLE[0]), ValueError, r"table must have shape \(max_len, dim\) with .* got \(2,\)"),
+    (lambda: interpolate_table(TABLE[:0], 3), ValueError, r"table must have shape .*got \(0, 2\)"),
     (lambda: learned_encoding(torch.arange(2), TABLE), TypeError, "be of the library of positions"),
     (lambda: learned_encoding([-2, 9], TABLE, overflow="clamp"), ValueError, "be at least 0, got -2"),
 ])  # fmt: skip

@@ -15,8 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc import apply_rotary, periodic_encoding, sinusoidal_encoding, time_encoding
-from posenc.experiments import train_gap_task
-from posenc.nn import TimeEncoding
 from posenc.times import nearest_index, periodic_frequencies, time_frequencies, to_seconds
 from tests.posenc.refusals import refused
 
@@ -224,19 +222,3 @@ def test_float32_is_held_to_what_its_waves_need() -> None:
     time_encoding(np.array([3600], np.float32), 8, **LADDER)
     periodic_encoding(np.array([1.77e9], np.float32), WEEK)
     time_encoding([1.77e9], 8, **LADDER)
-
-
-# --- The training: what it shows is on the page
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"fps": 0.5}, ValueError, "fps must leave pairs on both sides of 1 second in .* 4 s, got 0.5"),
-        ({"test_fps": [5, 0.25]}, ValueError, "each of test_fps must leave pairs .* a clip of 4 s, got 0.25"),
-        ({"dim": 8}, ValueError, r"x must have shape \(batch, seq, 16\)"),
-    ],
-)
-def test_bad_arguments_of_the_training(options: dict[str, Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        train_gap_task(**{"encoding": TimeEncoding(16, shortest=2.0, longest=32.0), **options})
