@@ -209,6 +209,10 @@ LAYERS = [
 ]
 
 
+def normal(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=shape)
+
+
 def public() -> Iterator[str]:
     """The name of every public function and layer of the formulas and layers that has arguments of its own."""
     for module in pkgutil.walk_packages([str(Path(posenc.__file__).parent)], "posenc."):

@@ -12,14 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc import add_positions, concat_positions, sinusoidal_encoding
+from tests.posenc.calls import normal
 
 sizes = st.integers(1, 9)
 seeds = st.integers(0, 2**32 - 1)
 leads = st.lists(sizes, max_size=1).map(tuple)
-
-
-def normal(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape)
 
 
 @given(lead=leads, seq=sizes, dim=sizes, seed=seeds)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from posenc import causal_mask
 from posenc import dot_product_attention as attend
 from posenc.masks import key_padding_mask
+from tests.posenc.calls import normal
 from tests.posenc.refusals import refused
 
 sizes = st.integers(1, 6)
@@ -21,14 +22,10 @@ torch_attention: Any = torch.nn.functional.scaled_dot_product_attention
 DTYPES = [torch.float64, torch.float32, torch.float16, torch.bfloat16]
 
 
-def random(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape)
-
-
 @given(batch=sizes, n_q=sizes, n_k=sizes, d=sizes, d_v=sizes, seed=st.integers(0, 99))
 def test_equals_torch(batch: int, n_q: int, n_k: int, d: int, d_v: int, seed: int) -> None:
-    q, k, v = random(batch, n_q, d, seed=seed), random(batch, n_k, d), random(batch, n_k, d_v)
-    bias, mask = random(n_q, n_k, seed=seed + 1), random(n_q, n_k) > 1
+    q, k, v = normal(batch, n_q, d, seed=seed), normal(batch, n_k, d), normal(batch, n_k, d_v)
+    bias, mask = normal(n_q, n_k, seed=seed + 1), normal(n_q, n_k) > 1
     mask[:, 0] = False
     tensors = [torch.from_numpy(x) for x in (q, k, v)]
     # torch's function wants the opposite polarity: True means "may attend".
@@ -43,7 +40,7 @@ def test_equals_torch(batch: int, n_q: int, n_k: int, d: int, d_v: int, seed: in
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_query_without_any_key_gives_zero_whatever_the_values_hold(dtype: torch.dtype) -> None:
-    x = torch.from_numpy(random(3, 4)).to(dtype)
+    x = torch.from_numpy(normal(3, 4)).to(dtype)
     mask = torch.tensor([[False] * 3, [True] * 3, [False, False, True]])
     bias = torch.zeros(3, 3, dtype=dtype).masked_fill(mask, -math.inf)
     ways: list[dict[str, Any]] = [{"mask": mask}, {"bias": bias}]
@@ -62,7 +59,7 @@ def test_a_query_without_any_key_gives_zero_whatever_the_values_hold(dtype: torc
 
 @given(heads=st.integers(0, 2), side=st.sampled_from(["right", "left"]), causal=st.booleans())
 def test_key_padding_mask_is_that_of_every_head_and_query(heads: int, side: Any, causal: bool) -> None:
-    x = random(2, *(3,) * heads, 4, 5)
+    x = normal(2, *(3,) * heads, 4, 5)
     pads = key_padding_mask([1, 3], 4, side=side)
     mask = np.broadcast_to(causal_mask(4) if causal else False, (4, 4))
     output, weights = attend(x, x, x, mask=mask, key_padding_mask=pads)
@@ -75,7 +72,7 @@ def test_key_padding_mask_is_that_of_every_head_and_query(heads: int, side: Any,
 
 
 def test_low_precision_is_computed_in_float32_and_autocast_changes_nothing() -> None:
-    x = torch.from_numpy(random(16, 8)).to(torch.bfloat16)
+    x = torch.from_numpy(normal(16, 8)).to(torch.bfloat16)
     output, _ = attend(x, x, x)
     exact, _ = attend(x.double(), x.double(), x.double())
     # One rounding: half a unit in the last of 8 bits, relative to the value.
@@ -97,9 +94,9 @@ def test_large_scores_do_not_overflow() -> None:
 
 
 def test_a_scale_of_zero_sees_all_keys_alike_and_no_keys_give_zero() -> None:
-    _, weights = attend(*random(3, 2, 3), scale=0.0)
+    _, weights = attend(*normal(3, 2, 3), scale=0.0)
     np.testing.assert_array_equal(weights, np.full((2, 2), 0.5))
-    output, weights = attend(random(2, 4), random(0, 4), random(0, 3))
+    output, weights = attend(normal(2, 4), normal(0, 4), normal(0, 3))
     assert weights.shape == (2, 0)
     np.testing.assert_array_equal(output, np.zeros((2, 3)))
 

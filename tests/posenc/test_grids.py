@@ -16,16 +16,13 @@ from posenc.learned import interpolate_table
 from posenc.rotary import apply_rotary_axes, mixed_frequencies
 from posenc.shift import relative_kernel
 from posenc.sinusoidal import sinusoidal_encoding
+from tests.posenc.calls import normal
 from tests.posenc.refusals import refused
 
 ORDERS: list[Order] = ["interleaved", "mae", "timm"]
 orders = st.sampled_from(ORDERS)
 shapes = st.lists(st.integers(1, 6), min_size=1, max_size=3)
 seeds = st.integers(0, 2**32 - 1)
-
-
-def normal(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape)
 
 
 # --- Codes

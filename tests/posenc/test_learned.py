@@ -12,16 +12,13 @@ from hypothesis import strategies as st
 
 from posenc import learned_encoding
 from posenc.learned import interpolate_table
+from tests.posenc.calls import normal
 from tests.posenc.refusals import refused
 
 lengths = st.integers(1, 40)
 dims = st.integers(1, 8)
 seeds = st.integers(0, 2**32 - 1)
 corners = st.booleans()
-
-
-def normal(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape)
 
 
 # --- picking rows

@@ -9,15 +9,12 @@ from hypothesis import strategies as st
 
 from posenc import integer_encoding, one_hot_encoding
 from posenc.naive import argmax_positions
+from tests.posenc.calls import normal
 from tests.posenc.refusals import refused
 
 lengths = st.integers(0, 40)
 dims = st.integers(1, 64)
 seeds = st.integers(0, 2**32 - 1)
-
-
-def normal(*shape: int, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape)
 
 
 # --- integers

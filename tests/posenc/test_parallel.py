@@ -13,14 +13,11 @@ from posenc.attention import dot_product_attention
 from posenc.masks import causal_mask
 from posenc.parallel import Scheme, ring_attention, ring_step, ring_work, shard_positions
 from posenc.rotary import apply_rotary
+from tests.posenc.calls import normal
 from tests.posenc.refusals import refused
 
 SCHEMES: tuple[Scheme, ...] = ("contiguous", "zigzag", "striped")
 schemes = st.sampled_from(SCHEMES)
-
-
-def random(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape)
 
 
 def shards(n: int, world: int, scheme: Scheme, like: Any = None) -> list[Any]:
@@ -92,7 +89,7 @@ def test_ring_is_attention_over_the_whole_sequence(
 ) -> None:
     """Wherever it starts: RoPE, ALiBi and the mask know offsets, and a rank where it stands among the others."""
     n = 4 * world
-    q, k, v = random(3, 2, 3, n, 8, seed=seed) * 3
+    q, k, v = normal(3, 2, 3, n, 8, seed=seed) * 3
     slopes = alibi_slopes(3) if alibi else None
     turned_q, turned_k = (apply_rotary(q, n), apply_rotary(k, n)) if rotated else (q, k)
     bias = None if slopes is None else alibi_bias(slopes, n, causal=causal)[None]
@@ -110,7 +107,7 @@ def test_ring_is_attention_over_the_whole_sequence(
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
 def test_few_roundings_in_torch(dtype: torch.dtype) -> None:
     n, world = 64, 8
-    q, k, v = (torch.from_numpy(x).to(dtype) for x in random(3, 2, n, 16))
+    q, k, v = (torch.from_numpy(x).to(dtype) for x in normal(3, 2, n, 16))
     places = shards(n, world, "zigzag", like=q)
     queries, keys, values = (sharded(x, places) for x in (q, k, v))
     outputs = ring_attention(queries, keys, values, places)
@@ -124,7 +121,7 @@ def test_few_roundings_in_torch(dtype: torch.dtype) -> None:
 
 
 def test_what_a_rank_has_stays_in_float32_under_autocast() -> None:
-    x, at = torch.from_numpy(random(4, 8)).float(), np.arange(4)
+    x, at = torch.from_numpy(normal(4, 8)).float(), np.arange(4)
     expected = ring_step(ring_step(None, x, x, x, at, at), x, x, x, at, at - 4)
     with torch.autocast("cpu", torch.bfloat16):
         got = ring_step(ring_step(None, x, x, x, at, at), x, x, x, at, at - 4)
@@ -135,14 +132,14 @@ def test_counting_from_zero_on_each_rank_is_refused() -> None:
     """Without a mask it does not matter."""
     n, world = 16, 4
     places, local = shards(n, world, "contiguous"), [np.arange(n // world)] * world
-    parts = sharded(random(n, 8), places)
+    parts = sharded(normal(n, 8), places)
     with pytest.raises(ValueError, match=r"positions must be those in .*sequence.* got 0 in 4 places"):
         ring_attention(parts, parts, parts, local)
     assert len(ring_attention(parts, parts, parts, local, causal=False)) == world
 
 
 def test_blocks_may_come_in_any_order_and_a_query_without_keys_gives_zero() -> None:
-    q, k, v = random(3, 6, 4)
+    q, k, v = normal(3, 6, 4)
     t, u = np.arange(3), np.arange(6)
     expected, _ = dot_product_attention(q[:3], k, v, mask=u > t[:, None])
     for blocks in ([5, 4, 3, 2, 1, 0], [0, 1, 2, 3, 4, 5], [3, 0, 5, 1, 4, 2]):
@@ -164,11 +161,11 @@ def test_large_scores_neither_overflow_nor_vanish() -> None:
 
 
 def test_gradients_are_those_of_the_whole_sequence() -> None:
-    q, k, v = (torch.from_numpy(x).requires_grad_() for x in random(3, 8, 4))
+    q, k, v = (torch.from_numpy(x).requires_grad_() for x in normal(3, 8, 4))
     places = shards(8, 4, "zigzag", like=q)
     queries, keys, values = (sharded(x, places) for x in (q, k, v))
     outputs = ring_attention(queries, keys, values, places)
-    weights = torch.from_numpy(random(8, 4, seed=1))
+    weights = torch.from_numpy(normal(8, 4, seed=1))
     with torch.autograd.set_detect_anomaly(True):
         loss = sum((output * weights[at]).sum() for output, at in zip(outputs, places, strict=True))
         got = torch.autograd.grad(loss, (q, k, v))
@@ -179,7 +176,7 @@ def test_gradients_are_those_of_the_whole_sequence() -> None:
 
 # --- Errors
 
-X, AT = random(3, 4, 2), np.arange(4)
+X, AT = normal(3, 4, 2), np.arange(4)
 ROWS, LATER = [X[0], X[1]], AT + 4
 
 

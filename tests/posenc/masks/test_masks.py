@@ -34,6 +34,7 @@ from posenc.masks import (
     safe_mask,
     sdpa_mask,
 )
+from tests.posenc.calls import normal
 from tests.posenc.refusals import refused
 
 LIBRARIES: dict[str, Callable[[Any], Any]] = {
@@ -48,12 +49,8 @@ patient = settings(deadline=None, max_examples=25)
 libraries = st.sampled_from(list(LIBRARIES))
 
 
-def random(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape)
-
-
 def rows(lengths: list[int], *rest: int, seed: int = 0) -> list[np.ndarray]:
-    return [random(n, *rest, seed=seed + b) for b, n in enumerate(lengths)]
+    return [normal(n, *rest, seed=seed + b) for b, n in enumerate(lengths)]
 
 
 def real(mask: Any, b: int) -> np.ndarray:
@@ -162,7 +159,7 @@ def test_combined_mask_forbids_what_either_forbids(lengths: list[int], side: Any
 
 
 def test_masks_for_torch_have_its_shapes_and_polarity() -> None:
-    mask = random(2, 3, 4) > 0
+    mask = normal(2, 3, 4) > 0
     heads = multihead_mask(mask, 5)
     assert heads.shape == (10, 3, 4)
     for b in range(2):
@@ -262,7 +259,7 @@ def test_leaks_by_their_definition(lengths: list[int], side: Any, heads: int, na
     n = max(lengths) + 1
     pads = key_padding_mask(lengths, n, side=side)
     shape = (len(lengths), *(2,) * heads)
-    weights = np.exp(random(*shape, n, n))
+    weights = np.exp(normal(*shape, n, n))
     weights /= weights.sum(axis=-1, keepdims=True)
     into, out = [], []
     for index in np.ndindex(shape):
@@ -275,7 +272,7 @@ def test_leaks_by_their_definition(lengths: list[int], side: Any, heads: int, na
 
 
 def test_leaks_with_a_key_mask_and_without_pads() -> None:
-    x = random(6, 4)
+    x = normal(6, 4)
     mask = key_padding_mask(4, 6)
     _, weights = dot_product_attention(x, x, x, mask=np.tile(mask, (6, 1)))
     assert leak_in(weights, mask) == 0

@@ -252,7 +252,7 @@ test_errors_name_the_argument = refused([
     (lambda: check_padding(lambda x, m: x, [[1, 2]]), TypeError, "model must give floating outputs, got"),
     (lambda: check_padding(lambda x, m: x[0], EMBEDDED[:2]), ValueError, r"outputs \(batch, ...\), .* \(5, 8\)"),
     (lambda: check_padding(lambda x, m: x * math.nan, EMBEDDED), ValueError, "finite outputs without any pads"),
-    (lambda: check_padding(lambda x, m: x[:, :-1], EMBEDDED), ValueError, r"outputs \(batch, length, ...\) or \(batch,"),
+    (lambda: check_padding(lambda x, m: x[:, :-1], EMBEDDED), ValueError, r"outputs \(batch, length, ...\) or"),
     (lambda: check_padding(same, []), ValueError, "batch must hold at least one sequence, got none"),
     (lambda: check_padding(same, [EMBEDDED[0][:0]]), ValueError, "at least one token in every sequence"),
     (lambda: check_padding(same, [EMBEDDED[0], [[1]]]), TypeError, "batch must have one dtype"),

@@ -11,11 +11,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 from posenc import alibi_bias, alibi_slopes, contextual_positions, forget_bias
 from posenc.nn import ContextualPositions, ForgetGate
-
-
-def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).to(dtype)
-
+from tests.taken import random
 
 # --- ForgetGate
 

@@ -11,14 +11,11 @@ from posenc import grid_encoding
 from posenc.grids import grid_coordinates
 from posenc.nn import GridEncoding, GridRotary
 from posenc.rotary import apply_rotary_axes, axial_frequencies, mixed_frequencies, mrope_frequencies
+from tests.taken import random
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16]
 LAYOUTS: Any = ["interleaved", "half"]
 UNIT = {torch.float32: 1e-6, torch.float64: 1e-14, torch.bfloat16: 2e-2}
-
-
-def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).to(dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
