@@ -18,7 +18,7 @@ from tests.posenc.calls import FORMULAS, LAYERS, Call, public
 
 NO_ARRAY = [{"a": 1}, "a"]
 HALF = np.arange(3, dtype=np.float16)
-FAR = [[2**53 + 1, 1], np.array([-(2**60)]), np.array([2**63], np.uint64), np.array([2.0**53])]
+FAR: list[Any] = [[2**53 + 1, 1], np.array([-(2**60)]), np.array([2**63], np.uint64), np.array([2.0**53])]
 NO_PLACES = [
     *NO_ARRAY, True, [[1, 2], [3]], ["a"], [1j], [True, False], HALF, HALF.astype(np.longdouble),
     [0.0, math.nan, math.inf], np.array([-math.inf]), *FAR,
@@ -66,7 +66,7 @@ def test_no_function_and_no_layer_is_left_out() -> None:
 @every_call
 def test_what_is_of_another_kind_is_refused_by_the_name_of_its_argument(given: Call) -> None:
     for name, kind in given.kinds().items():
-        plain, right = kind.removesuffix(" | None"), given.arguments.get(name)
+        plain, right = kind.removesuffix(" | None"), given.arguments.get(name, 0.0)
         wrong = [*WRONG.get(plain, [{"a": 1}]), *([None] if plain == kind else [])]
         if plain in ("OneArray", "ArrayT", "Array") and getattr(right, "dtype", None) == np.float64:
             wrong += (

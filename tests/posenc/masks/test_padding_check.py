@@ -248,6 +248,9 @@ def same(x: Any, mask: Any) -> Any:
     return x * 1.0
 
 
+LIST: Any = EMBEDDED
+
+
 test_errors_name_the_argument = refused([
     (lambda: check_padding(lambda x, m: x, [[1, 2]]), TypeError, "model must give floating outputs, got"),
     (lambda: check_padding(lambda x, m: x[0], EMBEDDED[:2]), ValueError, r"outputs \(batch, ...\), .* \(5, 8\)"),
@@ -258,7 +261,7 @@ test_errors_name_the_argument = refused([
     (lambda: check_padding(same, [EMBEDDED[0], [[1]]]), TypeError, "batch must have one dtype"),
     (lambda: check_padding(same, {"ids": [[1]]}), TypeError, "batch must be a list of arrays or one array, got {'ids'"),
     (lambda: check_padding(same, [EMBEDDED[0], None]), TypeError, r"batch\[1\] must be an array, got None"),
-    (lambda: check_padding(EMBEDDED, EMBEDDED), TypeError, "model must be a function of a batch and its mask"),
+    (lambda: check_padding(LIST, EMBEDDED), TypeError, "model must be a function of a batch and its mask"),
     (lambda: check_padding(lambda x, m: (x, m), EMBEDDED), TypeError, "model must give one array, got tuple: wrap it"),
     (lambda: check_padding(same, [[3, 3]], pad_value=3), ValueError, "a token other than pad_value, 3"),
 ])  # fmt: skip
