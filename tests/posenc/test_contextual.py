@@ -179,6 +179,7 @@ def test_a_position_between_rows_moves_its_gate() -> None:
 # --- Errors
 
 ONES, TABLE, QUERY = np.ones((2, 3)), np.ones((4, 5)), np.ones((2, 3, 4))
+ROWS = torch.ones(2, 4).bfloat16()
 FITTING = r"table must have shape \(rows, d\), or leading axes .* query \(2, 3, 4\), got"
 
 
@@ -195,6 +196,7 @@ test_errors_name_the_argument = refused([
     (lambda: contextual_bias(np.ones((2, 5)), TABLE[:0], ONES), ValueError, "query and table must have shapes"),
     (lambda: contextual_bias(np.ones((2, 5)), TABLE.astype("f"), ONES), TypeError, "table must have the dtype"),
     (lambda: contextual_bias(np.ones((2, 5)), TABLE, torch.ones(2, 3)), TypeError, "positions must be of the libr"),
+    (lambda: contextual_bias(ROWS, ROWS, ROWS[:, :1]), TypeError, "positions must be integers, float32 or float64"),
     (lambda: contextual_bias(QUERY, np.ones((5, 6, 4)), QUERY[..., :3]), ValueError, FITTING),
     (lambda: contextual_bias(QUERY[0], np.ones((1, 6, 4)), QUERY[0, :, :3]), ValueError, r"table must have shape"),
 ])  # fmt: skip

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import io
 import itertools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -255,6 +257,32 @@ def all_layers() -> nn.ModuleList:
     return nn.ModuleList(made(name) for name in LAYERS)
 
 
+@contextlib.contextmanager
+def empty_weights() -> Iterator[None]:
+    """What accelerate's init_empty_weights(include_buffers=True) does."""
+
+    def to_meta(make: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        return lambda *args, **options: make(*args, **{**options, "device": torch.device("meta")})
+
+    buffer, parameter = nn.Module.register_buffer, nn.Module.register_parameter
+
+    def register_buffer(module: nn.Module, name: str, x: Tensor | None, persistent: bool = True) -> None:
+        buffer(module, name, x, persistent=persistent)
+        module._buffers[name] = None if x is None else x.to("meta")
+
+    def register_parameter(module: nn.Module, name: str, x: nn.Parameter | None) -> None:
+        parameter(module, name, x)
+        if x is not None:
+            module._parameters[name] = nn.Parameter(x.to("meta"))
+
+    with contextlib.ExitStack() as patches:
+        for name in ("empty", "zeros", "ones", "full"):
+            patches.enter_context(mock.patch.object(torch, name, to_meta(getattr(torch, name))))
+        patches.enter_context(mock.patch.object(nn.Module, "register_buffer", register_buffer))
+        patches.enter_context(mock.patch.object(nn.Module, "register_parameter", register_parameter))
+        yield
+
+
 def by_buffers(model: nn.Module, state: dict[str, Tensor]) -> None:
     """As transformers and accelerate: what no checkpoint holds is filled with what is in memory."""
     for module in model.modules():
@@ -285,9 +313,10 @@ def by_resetting(model: nn.Module, state: dict[str, Tensor]) -> None:
 
 
 @pytest.mark.parametrize("load", [by_buffers, by_assignment, by_resetting])
-def test_loaded_after_meta(load: Callable[..., None]) -> None:
+@pytest.mark.parametrize("patched", [False, True])
+def test_loaded_after_meta(load: Callable[..., None], patched: bool) -> None:
     model, x = all_layers(), tokens()
-    with torch.device("meta"):
+    with empty_weights() if patched else torch.device("meta"):
         other = nn.ModuleList(make() for make in LAYERS.values())
     assert {held.device.type for held in (*other.parameters(), *other.buffers())} == {"meta"}
     load(other, model.state_dict())
