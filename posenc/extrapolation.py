@@ -92,7 +92,8 @@ def unseen_angles(
             f"stretched must be of the library and shape of frequencies, {tuple(omega.shape)}, "
             f"got {type(after).__name__} {tuple(after.shape)}"
         )
-    seen = xp.clip(turns(omega, trained_length), None, 1.0)
+    trained = integer("trained_length", trained_length, minimum=1)
+    seen = xp.clip(turns(omega, trained), None, 1.0)
     return xp.clip(xp.clip(turns(after, length), None, 1.0) - seen, 0.0, None)
 
 

@@ -395,8 +395,11 @@ def generated_rotation(generators: ArrayLike, coordinates: ArrayLike) -> np.ndar
     Source: Ostmeier et al., LieRE (2025), section 3. https://arxiv.org/abs/2406.10322
     """
     g, t = (
-        np.asarray(as_numbers(name, x)[1])
-        for name, x in (("generators", generators), ("coordinates", coordinates))
+        np.asarray(read(name, x)[1])
+        for name, x, read in (
+            ("generators", generators, as_numbers),
+            ("coordinates", coordinates, as_places),
+        )
     )
     if g.ndim != 3 or g.shape[1] != g.shape[2] or not np.array_equal(g, -np.swapaxes(g, 1, 2)):
         raise ValueError(f"generators must be skew-symmetric, shape (axes, dim, dim), got shape {g.shape}")

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc._arrays import Array, ArrayLike, DType, Namespace, OneArray, is_array, to_device_of
+from posenc._arrays import Array, ArrayLike, DType, Namespace, OneArray, is_array, is_concrete, to_device_of
 from posenc._checks import (
     as_numbers,
     check_even_dim,
@@ -305,12 +305,15 @@ def as_times(
     # Lists and integers become float64, and nanoseconds since 1970 do not fit it.
     floats = is_array(times) and xp.isdtype(times.dtype, "real floating")
     dtype = times.dtype if floats else xp.float64
-    most = shortest / 8 / float(xp.finfo(dtype).eps)
-    wanted = (
-        f"within ±{most:.3g}, or {dtype if floats else 'float64'} cannot hold them to an eighth of {meaning}, "
-        f"{shortest:g} (" + "use float64, or " * (dtype != xp.float64) + "count from a later start)"
-    )
-    check_values(name, t, lambda t: xp.abs(t) <= most, wanted, xp)
+    most = float(shortest) / 8 / float(xp.finfo(dtype).eps)
+    if is_concrete(t):  # else nobody looks, and torch.compile cannot write a period that it leaves open
+        wanted = (
+            f"within ±{most:.3g}, or {dtype if floats else 'float64'} cannot hold them to an eighth of {meaning}, "
+            f"{float(shortest):g} ("
+            + "use float64, or " * (dtype != xp.float64)
+            + "count from a later start)"
+        )
+        check_values(name, t, lambda t: xp.abs(t) <= most, wanted, xp)
     return xp, t
 
 

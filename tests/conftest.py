@@ -22,7 +22,7 @@ from tests.browser import browsing
 from tests.site import sitebuild
 
 # The first call into torch, or a busy machine, is slow; that is no fault of what is tested.
-settings.register_profile("posenc", deadline=None)
+settings.register_profile("posenc", deadline=None, max_examples=50)
 settings.load_profile("posenc")
 plt.switch_backend("agg")
 torch.set_num_threads(1)  # small tensors, and other work beside: two threads would wait for each other

@@ -227,7 +227,7 @@ def sdpa_mask(mask: Array) -> Array:
              [ True,  True]]]])
     """
     xp = _check_batch_of_masks(mask)
-    return xp.logical_not(mask)[:, None]
+    return xp.logical_not(mask)[:, None, ...]
 
 
 def empty_rows(mask: Array) -> Array:

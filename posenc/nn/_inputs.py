@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from posenc._arrays import same_shape
-from posenc._checks import integer
+from posenc._checks import integer, number
 
 
 def check_floating(name: str, x: Tensor, wanted: str = "a floating tensor") -> None:
@@ -14,6 +14,13 @@ def check_floating(name: str, x: Tensor, wanted: str = "a floating tensor") -> N
     if not isinstance(x, Tensor) or not x.is_floating_point():
         kind = x.dtype if isinstance(x, Tensor) else type(x).__name__
         raise TypeError(f"{name} must be {wanted}, got {kind}")
+
+
+def check_dropout(share: float) -> nn.Dropout:
+    """Dropout of `share`, which must be a number from 0 to 1: torch takes True and NaN."""
+    if number("dropout", share, at_least=0) > 1:
+        raise ValueError(f"dropout must be at most 1, got {share!r}")
+    return nn.Dropout(float(share))
 
 
 def check_embeddings(x: Tensor, dim: int) -> None:

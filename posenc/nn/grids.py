@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from posenc._arrays import Array, same_shape, wide_dtype
 from posenc._checks import as_numbers, as_places, check_base, integer
 from posenc.grids import Order, check_order, coordinate_encoding, grid_coordinates, grid_encoding
-from posenc.nn._inputs import add, check_embeddings, check_offset
+from posenc.nn._inputs import add, check_dropout, check_embeddings, check_offset
 from posenc.nn._table import FixedTable, check_has_numbers, trainable_with
 from posenc.nn.rotary import RotaryEmbedding
 from posenc.rotary._turn import Layout, check_below_turn, check_layout, codes
@@ -71,7 +71,7 @@ class GridEncoding(FixedTable):
         self.class_tokens = integer("class_tokens", class_tokens, minimum=0)
         self.base = check_base(base)
         self.order = check_order(order)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = check_dropout(dropout)
         self._keep(np.concatenate([np.zeros((self.class_tokens, self.dim), np.float32), table]))
 
     def forward(self, x: Tensor, *, offset: int | None = None, coordinates: Tensor | None = None) -> Tensor:

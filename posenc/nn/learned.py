@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from posenc._checks import check_flag, integer, number
 from posenc.learned import Overflow, check_overflow, interpolate_table, learned_encoding
-from posenc.nn._inputs import add, check_embeddings, check_offset, check_positions, check_reach
+from posenc.nn._inputs import add, check_dropout, check_embeddings, check_offset, check_positions, check_reach
 
 __all__ = ["LearnedEncoding"]
 
@@ -74,7 +74,7 @@ class LearnedEncoding(nn.Module):
         self.std = number("std", std, at_least=0)
         check_flag("resize_on_load", resize_on_load)
         self.resize_on_load = resize_on_load
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = check_dropout(dropout)
         self.weight = nn.Parameter(torch.empty(integer("max_len", max_len, minimum=1), self.dim))
         self.reset_parameters()
         self.register_load_state_dict_pre_hook(_resize_saved_table)

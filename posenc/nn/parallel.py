@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from posenc._arrays import Array
 from posenc._checks import check_flag, number
+from posenc.alibi import check_slopes
 from posenc.nn._inputs import check_floating
 from posenc.parallel import State, ring_step
 
@@ -57,6 +58,8 @@ class RingAttention(nn.Module):
         super().__init__()
         check_flag("causal", causal)
         self.scale = None if scale is None else number("scale", scale)
+        if slopes is not None:
+            check_slopes(slopes)
         self.causal, self.slopes, self.group = causal, slopes, group
 
     def forward(self, query: Tensor, key: Tensor, value: Tensor, positions: Tensor) -> Tensor:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import torch
 from array_api_compat import torch as xp
-from torch import Tensor, nn
+from torch import Tensor
 
 from posenc._arrays import wide_dtype
 from posenc._checks import check_base, check_even_dim, integer
-from posenc.nn._inputs import add, check_embeddings, check_offset, check_positions, check_reach
+from posenc.nn._inputs import add, check_dropout, check_embeddings, check_offset, check_positions, check_reach
 from posenc.nn._table import FixedTable
 from posenc.sinusoidal import sinusoidal_encoding, sinusoidal_frequencies
 
@@ -61,7 +61,7 @@ class SinusoidalEncoding(FixedTable):
         self.dim = check_even_dim(dim)
         self.max_len = integer("max_len", max_len, minimum=1)
         self.base = check_base(base)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = check_dropout(dropout)
         self._keep(sinusoidal_encoding(self.max_len, self.dim, base=self.base, dtype=np.float32))
         self.register_load_state_dict_pre_hook(_drop_saved_table)
 

@@ -6,10 +6,11 @@ import torch
 from array_api_compat import torch as xp
 from torch import Tensor, nn
 
-from posenc._arrays import wide_dtype
+from posenc._arrays import to_device_of, wide_dtype
 from posenc._checks import check_flag
 from posenc.nn._inputs import add, check_embeddings, check_positions
-from posenc.times import as_times, time_encoding, time_frequencies
+from posenc.sinusoidal import codes_at
+from posenc.times import as_times, time_frequencies
 
 __all__ = ["TimeEncoding"]
 
@@ -49,7 +50,8 @@ class TimeEncoding(nn.Module):
 
     def __init__(self, dim: int, *, shortest: float, longest: float, learned_scale: bool = False) -> None:
         super().__init__()
-        self.dim = 2 * len(time_frequencies(dim, shortest=shortest, longest=longest))
+        self._frequencies = time_frequencies(dim, shortest=shortest, longest=longest)
+        self.dim = 2 * len(self._frequencies)
         self.shortest, self.longest = float(shortest), float(longest)
         check_flag("learned_scale", learned_scale)
         self.log_scale = nn.Parameter(torch.zeros(())) if learned_scale else None
@@ -75,11 +77,8 @@ class TimeEncoding(nn.Module):
         check_positions(seconds, x, name="seconds")
         _, t = as_times("seconds", seconds, self.shortest)
         if self.log_scale is not None:
-            t = t * self.log_scale.double().exp()
-        codes = time_encoding(
-            t, self.dim, shortest=self.shortest, longest=self.longest, dtype=wide_dtype(xp, x)
-        )
-        return add(x, codes)
+            _, t = as_times("seconds", t * self.log_scale.double().exp(), self.shortest)
+        return add(x, codes_at(t, to_device_of(self._frequencies, t, xp), wide_dtype(xp, x), xp))
 
     def extra_repr(self) -> str:
         learned = ", learned_scale=True" if self.log_scale is not None else ""

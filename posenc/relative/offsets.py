@@ -200,7 +200,7 @@ def check_whole(offsets: Array, xp: Namespace) -> None:
 
 def _as_numbers(name: str, positions: Array) -> tuple[Namespace, Array]:
     """int64 for integers of any type, so that offsets can be negative, else float64."""
-    positions = np.asarray(positions) if isinstance(positions, (list, tuple)) else positions
     xp, real = as_positions(positions, name)
+    positions = np.asarray(positions) if isinstance(positions, (list, tuple)) else positions
     integral = xp.isdtype(positions.dtype, "integral")
     return xp, xp.astype(positions, xp.int64) if integral else real

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 
 from posenc._arrays import Array, ArrayLike, ArrayT, Namespace, is_tensor, wide_dtype
-from posenc._checks import floating
+from posenc._checks import floating, number
 from posenc.attention import dot_product_attention
 from posenc.relative.offsets import check_whole, spread
 from posenc.relative.tables import check_reach
@@ -142,7 +142,7 @@ def shaw_attention(
     if query_positions is None and key_positions is None and q.ndim >= 2 and k.ndim >= 2:
         query_positions, key_positions = q.shape[-2], k.shape[-2]
     bias = shaw_scores(q, keys, query_positions, key_positions)
-    factor = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else scale
+    factor = 1 / math.sqrt(max(q.shape[-1], 1)) if scale is None else number("scale", scale)
     output, weights = dot_product_attention(q, k, v, bias=bias * factor, mask=mask, scale=scale)
     if value_table is not None:
         floating(query=query, value_table=value_table)

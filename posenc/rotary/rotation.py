@@ -83,10 +83,10 @@ def apply_rotary(
     """
     xp = check_vectors("x", x)
     turned = check_rotary_dim(rotary_dim, x.shape[-1])
-    freqs = check_frequencies(frequencies, base, turned, whole=are_whole(positions))
     check_layout(layout)
     scale = number("scale", scale)
     t = positions_of(positions, x, xp)
+    freqs = check_frequencies(frequencies, base, turned, whole=are_whole(positions))
     if freqs.ndim == 2:
         if x.ndim < 3 or x.shape[-3] != freqs.shape[0]:
             raise ValueError(

@@ -170,7 +170,7 @@ def yarn_frequencies(
     if low > high:
         raise ValueError(
             f"original_length {length} must be so that {slow:g} to {fast:g} turns in it fall on some of the "
-            f"{dim // 2} pairs with base {base:g}"
+            f"{dim // 2} pairs with base {float(base):g}"
         )
     ramp = np.clip((np.arange(dim // 2) - low) / (high - low or 0.001), 0, 1)
     return usual * (1 - ramp) + usual / factor * ramp

@@ -15,6 +15,7 @@ from scipy.sparse import csgraph
 
 from posenc import graphs
 from posenc.graphs import adjacency, anchor_distances, laplacian_eigenvectors, random_walk_probabilities
+from tests.posenc.refusals import refused
 
 
 def path(n: int) -> np.ndarray:
@@ -319,48 +320,29 @@ def test_scipy_is_asked_for_by_its_extra() -> None:
 
 P = path(4)
 LOPSIDED = np.array([[0, 1.0, 0], [0, 0, 2], [0, 2, 0]])
-BAD: Any = "up"
 
 
-REFUSED: list[tuple[Any, type[Exception], str]] = [
+test_errors_name_the_argument = refused([
     (lambda: anchor_distances([[0, 1], [1, 0]], [0]), TypeError, "graph must be an array .* of type list"),  # type: ignore[arg-type]
-    (lambda: anchor_distances(None, [0]), TypeError, "graph must be an array .* got None"),  # type: ignore[arg-type]
     (lambda: anchor_distances(np.ones((2, 3)), [0]), ValueError, r"graph must have shape \(n, n\), got \(2, 3\)"),
-    (lambda: anchor_distances(np.ones(3), [0]), ValueError, r"graph must have shape \(n, n\), got \(3,\)"),
     (lambda: random_walk_probabilities(np.ones((0, 0)), 1), ValueError, "graph must have at least 1 node"),
     (lambda: anchor_distances(P * 1j, [0]), TypeError, "graph must have real weights, got dtype complex128"),
-    (lambda: anchor_distances(torch.from_numpy(P) * 1j, [0]), TypeError, "got dtype torch.complex128"),
     (lambda: anchor_distances(torch.from_numpy(P).to_sparse(), [0]), TypeError, "got a tensor of layout torch.sp"),
     (lambda: anchor_distances(P, torch.tensor([True, False])), TypeError, "anchors must be row numbers, got"),
     (lambda: random_walk_probabilities(P * 1e308, 2), ValueError, "whose sum is finite, got 6 of up to 1e.308"),
-    (lambda: anchor_distances(P.astype(str), [0]), TypeError, "graph must have real weights, got dtype <U"),
     (lambda: anchor_distances(P * np.nan, [0]), ValueError, "graph must have finite weights, got nan"),
-    (lambda: anchor_distances(sparse.csr_array(P) * np.inf, [0]), ValueError, "finite weights, got inf"),
     (lambda: anchor_distances(P, 3), TypeError, "anchors must be a sequence of nodes, got 3"),  # type: ignore[arg-type]
-    (lambda: anchor_distances(P, np.eye(2)), TypeError, "anchors must be a sequence of nodes, got array"),
-    (lambda: anchor_distances(P, "01"), TypeError, "anchors must be a sequence of nodes, got '01'"),
     # The order of a set of names changes with each run of Python, and with it the columns.
     (lambda: anchor_distances(P, {0, 2}), TypeError, "anchors must be a list of nodes, whose order .* got a set"),
     (lambda: random_walk_probabilities(P, 2, nodes={0: 1}), TypeError, "nodes must be a list of nodes, .* got a dict"),
     (lambda: anchor_distances(P, []), ValueError, "anchors must hold at least 1 node"),
     (lambda: anchor_distances(P, [4]), ValueError, r"anchors must lie in 0\.\.3, the rows of graph, got 4"),
-    (lambda: anchor_distances(P, [-1]), ValueError, "each of anchors must be at least 0, got -1"),
     (lambda: anchor_distances(P, [0.0]), TypeError, "each of anchors must be an integer, got 0.0"),
-    (lambda: anchor_distances(P, [True]), TypeError, "each of anchors must be an integer, got True"),
     (lambda: anchor_distances(-P, [0], weighted=True), ValueError, "at least 0, for a weight is a length, got -1"),
     (lambda: laplacian_eigenvectors(-P, 1), ValueError, "at least 0, for a weight is the strength of an edge"),
     (lambda: laplacian_eigenvectors(LOPSIDED, 1), ValueError, "symmetric, got 1 from node 0 to 1 and 0 back"),
     (lambda: laplacian_eigenvectors(P, 4), ValueError, "k must be at most 3, for 4 nodes in 1 parts, got 4"),
-    (lambda: laplacian_eigenvectors(P, 0), ValueError, "k must be at least 1, got 0"),
-    (lambda: laplacian_eigenvectors(P, 1, sign=BAD), ValueError, "sign must be .* got 'up'"),
     (lambda: random_walk_probabilities(-P, 1), ValueError, "for a weight is how likely a step is, got -1"),
-    (lambda: random_walk_probabilities(P, 0), ValueError, "steps must be at least 1, got 0"),
     (lambda: random_walk_probabilities(P, 1, nodes=[9]), ValueError, r"nodes must lie in 0\.\.3, .* got 9"),
     (lambda: graphs.smallest_anchors(path(21)), ValueError, "graph must have at most 20 nodes, .* got 21"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("call", "error", "says"), REFUSED)
-def test_errors_name_the_argument(call: Any, error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
-        call()
+])  # fmt: skip

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc import integer_encoding, one_hot_encoding
 from posenc.naive import argmax_positions
-from posenc.order import equivariance_error
+from tests.posenc.calls import normal
+from tests.posenc.refusals import refused
 
 lengths = st.integers(0, 40)
 dims = st.integers(1, 64)
 seeds = st.integers(0, 2**32 - 1)
-
-
-def normal(*shape: int, seed: int) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape)
 
 
 # --- integers
@@ -40,23 +34,6 @@ def test_layer_norm_cannot_see_the_number(t: float, dim: int, seed: int) -> None
     code = integer_encoding(torch.tensor([t], dtype=torch.float64), dim, dtype=torch.float64)[0]
     plain, moved = (torch.nn.functional.layer_norm(v, (dim,)) for v in (x, x + code))
     torch.testing.assert_close(plain, moved, atol=1e-8, rtol=0)
-
-
-@pytest.mark.parametrize("norm_first", [True, False])
-def test_pre_norm_encoder_stays_blind_and_post_norm_sees(norm_first: bool) -> None:
-    torch.manual_seed(0)
-    layer = torch.nn.TransformerEncoderLayer(
-        8, 2, 16, dropout=0.0, batch_first=True, norm_first=norm_first, dtype=torch.float64
-    )
-    model = torch.nn.Sequential(layer, torch.nn.LayerNorm(8, dtype=torch.float64))
-
-    def encoder(x: torch.Tensor) -> torch.Tensor:
-        return model(x + integer_encoding(len(x), 8, dtype=x.dtype))
-
-    x = torch.from_numpy(normal(5, 8, seed=1))
-    with torch.no_grad():
-        error = equivariance_error(encoder, x, [3, 0, 4, 1, 2])
-    assert (error < 1e-12) == norm_first
 
 
 # --- one-hot
@@ -97,48 +74,21 @@ def test_half_precision_scores_are_made_in_float32() -> None:
     assert argmax_positions(codes, ones, ones).tolist() == [0] + [299] * 299
 
 
-# --- errors: what all codes refuse is in test_formulas
+# --- errors: what all codes refuse is in test_arguments
 
-FAR, NO_INTEGER = torch.tensor([-7e4]), "size must be an integer, got "
+FAR = torch.tensor([-7e4])
 CODES, W = np.ones((4, 3)), np.ones((3, 2))
-WRONG: Any = 2.0
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: integer_encoding(3, WRONG), TypeError, "dim must be an integer, got 2.0"),
-        (lambda: integer_encoding(3, 0), ValueError, "dim must be at least 1, got 0"),
-        (lambda: integer_encoding(3, 4, start=WRONG / 4), TypeError, "start must be an integer, got 0.5"),
-        (lambda: integer_encoding(3, 4, start=False), TypeError, "start must be an integer, got False"),
-        (lambda: integer_encoding(3, 4, start=2**53 + 1), ValueError, r"start must be at most 2\*\*53"),
-        (lambda: integer_encoding(3, 4, start=-(2**53) - 1), ValueError, "start must be at least -9007199254740992"),
-        (lambda: integer_encoding(65506, 4, dtype=np.float16), ValueError, "within ±65504, for .*got 65505"),
-        (lambda: integer_encoding(FAR, 4, dtype=torch.float16), ValueError, "within ±65504.*got -70000"),
-        (lambda: one_hot_encoding([1, 2]), ValueError, "size must be given when positions is an array"),
-        (lambda: one_hot_encoding(torch.arange(2)), ValueError, "size must be given when positions is an array"),
-        (lambda: one_hot_encoding([5000], 5000), ValueError, "from 0 to below size 5000, got 5000"),
-        (lambda: one_hot_encoding(4, 3), ValueError, "from 0 to below size 3, got 3"),
-        (lambda: one_hot_encoding(1, 0), ValueError, "from 0 to below size 0, got 0"),
-        (lambda: one_hot_encoding([0, -1], 3), ValueError, "from 0 to below size 3, got -1"),
-        (lambda: one_hot_encoding([0.5], 3), ValueError, "positions must be whole numbers .*got 0.5"),
-        (lambda: one_hot_encoding(torch.tensor([9]), 3), ValueError, "from 0 to below size 3, got 9"),
-        (lambda: one_hot_encoding(3, WRONG), TypeError, NO_INTEGER + "2.0"),
-        (lambda: one_hot_encoding(3, True), TypeError, NO_INTEGER + "True"),
-        (lambda: one_hot_encoding(0, -1), ValueError, "size must be at least 0, got -1"),
-        (lambda: one_hot_encoding(-2), ValueError, "positions must be at least 0, got -2"),
-        (lambda: argmax_positions(CODES[:0], W, W), ValueError, r"encoding must have shape .*n >= 1, got \(0, 3\)"),
-        (lambda: argmax_positions(CODES.tolist(), W, W), TypeError, "encoding must be an array, got .* of type list"),  # type: ignore[arg-type]
-    ],
-)  # fmt: skip
-def test_errors_name_the_argument(call: Any, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        call()
-
-
-def test_largest_float16_number_and_farthest_starts_are_allowed() -> None:
-    assert integer_encoding([65504], 1, dtype=np.float16).item() == 65504
-    assert [integer_encoding(1, 1, start=start).item() for start in (2**53, -(2**53))] == [
-        2.0**53,
-        -(2.0**53),
-    ]
+test_errors_name_the_argument = refused([
+    (lambda: integer_encoding(3, 4, start=2**53 + 1), ValueError, r"start must be at most 2\*\*53"),
+    (lambda: integer_encoding(65506, 4, dtype=np.float16), ValueError, "within ±65504, for .*got 65505"),
+    (lambda: integer_encoding(FAR, 4, dtype=torch.float16), ValueError, "within ±65504.*got -70000"),
+    (lambda: one_hot_encoding([1, 2]), ValueError, "size must be given when positions is an array"),
+    (lambda: one_hot_encoding([5000], 5000), ValueError, "from 0 to below size 5000, got 5000"),
+    (lambda: one_hot_encoding(4, 3), ValueError, "from 0 to below size 3, got 3"),
+    (lambda: one_hot_encoding(1, 0), ValueError, "from 0 to below size 0, got 0"),
+    (lambda: one_hot_encoding([0, -1], 3), ValueError, "from 0 to below size 3, got -1"),
+    (lambda: one_hot_encoding([0.5], 3), ValueError, "positions must be whole numbers .*got 0.5"),
+    (lambda: argmax_positions(CODES[:0], W, W), ValueError, r"encoding must have shape .*n >= 1, got \(0, 3\)"),
+])  # fmt: skip

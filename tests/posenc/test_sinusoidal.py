@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from posenc import sinusoidal_encoding, sinusoidal_frequencies, sinusoidal_wavelengths
 from posenc.sinusoidal import code_distance, decode_position
+from tests.posenc.refusals import refused
 
 even_dims = st.integers(1, 64).map(lambda half: 2 * half)
 bases = st.floats(1.001, 1e8)
@@ -133,20 +134,12 @@ def test_decoding_keeps_library_and_shape_and_works_in_slices() -> None:
     np.testing.assert_array_equal(decode_position(codes, 3000), np.arange(3000))
 
 
-# --- errors: what all codes refuse is in test_formulas
+# --- errors: what all codes refuse is in test_arguments
 
 
-@pytest.mark.parametrize(
-    ("codes", "n", "error", "message"),
-    [
-        ([0.0, 1.0], 10, TypeError, r"codes must be an array, got .* of type list"),
-        (np.array([0.0, math.nan]), 10, ValueError, "codes must be finite, got nan"),
-        (np.arange(4), 10, TypeError, "codes must be floating, got dtype int64"),
-        (np.ones((2, 3)), 10, ValueError, r"the width of codes must be even .* got 3"),
-        (np.array(1.0), 10, ValueError, r"codes must have shape \(..., dim\), got a single number"),
-        (np.ones((2, 4)), 0, ValueError, "n must be at least 1, got 0"),
-    ],
-)
-def test_what_cannot_be_decoded_is_named(codes: Any, n: int, error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        decode_position(codes, n)
+test_what_cannot_be_decoded_is_named = refused([
+    (lambda: decode_position(np.array([0.0, math.nan]), 10), ValueError, "codes must be finite, got nan"),
+    (lambda: decode_position(np.ones((2, 3)), 10), ValueError, r"the width of codes must be even .* got 3"),
+    (lambda: decode_position(np.array(1.0), 10), ValueError, r"codes must have shape \(..., dim\), got a single"),
+    (lambda: decode_position(np.ones((2, 4)), 0), ValueError, "n must be at least 1, got 0"),
+])  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import re
 import traceback
 from collections.abc import Callable
 from functools import cache, partial
@@ -23,7 +22,6 @@ from tests.taken import random
 
 class Case(NamedTuple):
     block: str
-    what: str
     call: Callable[[SimpleNamespace], Any]
     message: str
 
@@ -150,136 +148,109 @@ def attend(
 
 
 CASES = [
-    Case("sinusoidal", "odd width", lambda b: b.SinusoidalEncoding(5), "even.* 5,"),
-    Case("sinusoidal", "no width", lambda b: b.SinusoidalEncoding(0), "even.* 0,"),
-    Case("sinusoidal", "negative base", lambda b: b.SinusoidalEncoding(8, base=-2.0), "above 0.* -2"),
-    Case("sinusoidal", "width 1", lambda b: add(b, random(1, 6, 1)), r"\(1, 6, 1\) is not"),
-    Case("sinusoidal", "no batch", lambda b: add(b, random(8, 8)), r"\(8, 8\) is not \(batch, seq, 8"),
-    Case("sinusoidal", "heads", lambda b: add(b, random(2, 6, 6, 8)), r"is not \(batch, seq, 8"),
-    Case("sinusoidal", "integers", lambda b: add(b, torch.ones(1, 6, 8).long()), "int64: embed"),
-    Case("sinusoidal", "booleans", lambda b: add(b, torch.ones(1, 6, 8) > 0), "bool: embed"),
-    Case("sinusoidal", "beyond", lambda b: add(b, random(1, 6, 8), max_len=5), r"0\.\.5.* 5"),
-    Case("sinusoidal", "one row for all", lambda b: add(b, random(1, 6, 8), max_len=1), r"0\.\.5.* 1"),
-    Case("sinusoidal", "the last for all", lambda b: add(b, random(1, 6, 8), 4999), "5004.* 5000"),
-    Case("sinusoidal", "before 0", lambda b: add(b, random(1, 6, 8), -6), "-6"),
-    Case("learned_table", "width 1", lambda b: b.LearnedTable(9, 8)(random(1, 6, 1)), r"1, 6, 1\) is not"),
-    Case("learned_table", "no batch", lambda b: b.LearnedTable(9, 8)(random(8, 8)), r"8, 8\) is not"),
-    Case("learned_table", "integers", lambda b: b.LearnedTable(9, 8)(torch.ones(1, 6, 8).int()), "int32"),
-    Case("learned_table", "the last for all", lambda b: b.LearnedTable(9, 8)(random(1, 6, 8), 8), "8..13, 9 rows"),
-    Case("learned_table", "before 0", lambda b: b.LearnedTable(9, 8)(random(1, 1, 8), -2), "positions -2"),
-    Case("image_table", "integers", lambda b: stretch(b, torch.ones(17, 4).long()), "int64"),
-    Case("image_table", "no class token", lambda b: stretch(b, random(16, 4)), "16 rows"),
-    Case("image_table", "two of them", lambda b: stretch(b, random(18, 4)), "18 rows"),
-    Case("alibi", "no heads", lambda b: b.alibi_slopes(0), "at least 1, got 0"),
-    Case("alibi", "one head of values", lambda b: b.alibi_attention(*qkv(values=1)), "fit.*2, 1, 6"),
-    Case("alibi", "a pad for all", lambda b: b.alibi_attention(*qkv(), pads(1)), r"\(2, 1\) must be \(2, 6"),
-    Case("padding", "one head of values", lambda b: pad(b, values=1), "fit.*2, 1, 6"),
-    Case("padding", "a pad for all", lambda b: b.padded_attention(*qkv(), pads(1)), r"\(2, 1\) must be"),
-    Case("padding", "booleans", lambda b: pad(b, dtype=torch.bool), "bool"),
-    Case("t5_bias", "too short", lambda b: b.t5_bucket(torch.arange(-9, 9), 32, 8), "above 8, itself"),
-    Case("t5_bias", "one too short", lambda b: b.t5_bucket(torch.arange(-9, 9), 32, 7), "above 8, itself"),
-    Case("t5_bias", "too few", lambda b: b.t5_bucket(torch.arange(3), 3), "above 0, .* 1 or"),
-    Case("t5_bias", "more queries than keys", lambda b: b.T5Bias(2)(7, 5), "7 queries .* 5 keys"),
-    Case("grid", "rounded places", lambda b: turn(b, grid(b).bfloat16()), "bfloat16: keep integers"),
-    Case("grid", "no multiple of 4", lambda b: b.grid_code(2, 3, 6), "of 4, got 6"),
-    Case("grid", "no width", lambda b: b.grid_code(2, 3, 0), "of 4, got 0"),
-    Case("grid", "order in capitals", lambda b: b.grid_code(2, 3, 8, order="MAE"), '"timm", got .MAE'),
-    Case("grid", "an integer table", lambda b: b.grid_code(2, 3, 8, dtype=torch.int64), "floating, got .*int64"),
-    Case("grid", "width 2", lambda b: turn(b, grid(b), dim=2), r"dim 2 .* places \(6, 2\)"),
-    Case("grid", "width 5", lambda b: turn(b, grid(b), dim=5), r"dim 5 must"),
-    Case("grid", "one place for all", lambda b: turn(b, grid(b)[:1]), r"places \(6, 2\)"),
-    Case("grid", "integers", lambda b: turn(b, grid(b), dtype=torch.int64), "x must be floating, got .*int64"),
-    Case("grid", "booleans", lambda b: turn(b, grid(b), dtype=torch.bool), "x must be floating, got .*bool"),
-    Case("graph_codes", "not square", lambda b: b.anchor_distances(WAY[:3], [0]), r"\(3, 4\)"),
-    Case("graph_codes", "negative", lambda b: b.random_walk_probabilities(WAY - np.eye(4) / 9, 2), "0 or more"),
-    Case("graph_codes", "NaN", lambda b: b.anchor_distances(WAY * np.nan, [0]), "0 or more"),
-    Case("graph_codes", "anchor -1", lambda b: b.anchor_distances(WAY, [-1]), r"list of nodes, 0\.\.3"),
-    Case("graph_codes", "anchor 4", lambda b: b.anchor_distances(WAY, [4]), "list of nodes"),
-    Case("graph_codes", "a set", lambda b: b.anchor_distances(WAY, {0, 2}), "a list"),
-    Case("graph_codes", "a mask", lambda b: b.anchor_distances(WAY, WAY[0] > 0), "a list"),
-    Case("graph_codes", "directions", lambda b: b.laplacian_eigenvectors(np.triu(WAY), 2), r"graph \+ graph.T"),
-    Case("graph_codes", "k of n", lambda b: b.laplacian_eigenvectors(WAY, 4), r"1\.\.3, got 4"),
-    Case("graph_codes", "k = 0", lambda b: b.laplacian_eigenvectors(WAY, 0), r"1\.\.3, got 0"),
-    Case("graph_codes", "no step", lambda b: b.random_walk_probabilities(WAY, 0), "at least 1, got 0"),
-    Case("times", "width 2", lambda b: b.time_codes(SECONDS, 2, 1.0, 60.0), "from 4 on: 2;"),
-    Case("times", "width 5", lambda b: b.time_codes(SECONDS, 5, 1.0, 60.0), "even, .*: 5;"),
-    Case("times", "shortest above longest", lambda b: b.time_codes(SECONDS, 8, 60.0, 1.0), "0 < 60.0 < 1.0"),
-    Case("times", "shortest of 0", lambda b: b.time_codes(SECONDS, 8, 0.0, 60.0), "0 < 0.0"),
-    Case("times", "since 1970", lambda b: b.time_codes(SECONDS + 1.7e9, 8, 1.0, 60.0), "float32: use float64"),
-    Case("times", "since 1970, days", lambda b: b.periodic_codes(SECONDS + 1.7e9, [60], 2), "float32: use"),
-    Case("times", "bfloat16", lambda b: b.time_codes(SECONDS.bfloat16() + 300, 8, 1.0, 60.0), "bfloat16: use"),
-    Case("times", "NaN", lambda b: b.time_codes(SECONDS * torch.nan, 8, 1.0, 60.0), "later start"),
-    Case("times", "integer codes", lambda b: b.periodic_codes(SECONDS, [60], 2, torch.int32), "floating, got"),
-    Case("times", "period 0", lambda b: b.periodic_codes(SECONDS, [0], 2), r"periods=\[0\]"),
-    Case("times", "a negative period", lambda b: b.periodic_codes(SECONDS, [60, -24], 1), "above 0: .*-24"),
-    Case("times", "no harmonic", lambda b: b.periodic_codes(SECONDS, [60], 0), "harmonics=0"),
-    Case("ring", "rank 4 of 4", lambda b: b.zigzag(16, 4, 4), "no rank 4 of 4"),
-    Case("ring", "rank -1 of 4", lambda b: b.zigzag(16, -1, 4), "no rank -1 of 4"),
-    Case("ring", "uneven", lambda b: b.zigzag(17, 0, 4), "17 tokens"),
-    Case("ring", "one position for all", lambda b: step(b, [5], range(6)), r"\(1, 6\): one a query"),
-    Case("ring", "one for all keys", lambda b: step(b, range(6), [0]), r"\(6, 1\): one a query"),
-    Case("ring", "integers", lambda b: step(b, range(6), range(6), torch.int64), "int64"),
-    Case("ring", "shards of two lengths", lambda b: ring(b, [6, 5]), r"equally long.*5"),
-    Case("ring", "counted anew in each shard", lambda b: ring(b, [6, 6]), "share positions"),
-    Case("ring", "gradients", lambda b: ring(b, [6, 6], trained=True), "no gradient flows"),
-    Case("forget", "no query", lambda b: forget(b, n_q=0), "0 queries .* 6 keys"),
-    Case("forget", "gates of q", lambda b: forget(b, few=2, gates=-GATES), "heads of k"),
-    Case("forget", "a gate of 0", lambda b: forget(b, gates=-GATES / 0), "finite logarithms"),
-    Case("forget", "the gates", lambda b: forget(b, gates=GATES / 2), "logarithms, at most 0"),
-    Case("cope", "one head of values", lambda b: cope(b, values=1), "fit.*2, 1, 6"),
-    Case("grid", "no layout", lambda b: b.axial_rope(random(6, 8), grid(b), "halves"), "'half', got 'halves'"),
-    Case("padding_check", "dropout", lambda b: leak(b, noisy=1.0), r"two runs differ.*eval\(\)"),
-    Case("padding_check", "no pad", lambda b: leak(b, extra=0), "extra must be above 0: 0"),
-    Case("padding_check", "pads like a token", lambda b: leak(b, pad=1), "first token not 1"),
-    Case("rope", "integers", lambda b: b.rope(torch.ones(3, 4).long(), "half"), "got torch.int64"),
-    Case("rope", "booleans", lambda b: b.rope(torch.ones(3, 4) > 0, "half"), "got torch.bool"),
-    Case("rope", "odd width", lambda b: b.rope(torch.ones(3, 5), "half"), "in 5"),
-    Case("rope", "no layout", lambda b: b.rope(torch.ones(3, 4), "halves"), "layout must be .*'halves'"),
-    Case("rope", "a flag for a layout", lambda b: b.rope(torch.ones(3, 4), True), "layout must be .*True"),
-    Case("rope_attention", "no layout", lambda b: b.CausalAttention(32, 4, layout="llama"), "layout must be .*'llama'"),
-    Case("rope_attention", "no whole heads", lambda b: b.CausalAttention(30, 4, layout="half"), "30 columns: 4 even"),
-    Case("rope_attention", "odd heads", lambda b: b.CausalAttention(36, 4, layout="half"), "36 columns: 4 even"),
-    Case("rope_attention", "heads not shared", lambda b: b.CausalAttention(32, 4, 3, layout="half"), "heads on 3"),
-    Case("rope_attention", "integers", lambda b: attend(b, torch.ones(2, 3, 32).long()), "got torch.int64"),
-    Case("rope_attention", "booleans", lambda b: attend(b, torch.ones(2, 3, 32) > 0), "got torch.bool"),
-    Case("rope_attention", "a float mask", lambda b: attend(b, pads=torch.zeros(2, 3)), "pads must be bool"),
-    Case("rope_attention", "pads for more", lambda b: attend(b, pads=pads(4)), r"pads must be bool.*\(2, 3\)"),
-    Case("rope_attention", "float places", lambda b: attend(b, positions=torch.ones(3)), "integers, got torch.float32"),
-    Case("rope_attention", "a mask for places", lambda b: attend(b, positions=torch.ones(3) > 0), "got torch.bool"),
-    Case("rope_attention", "a place twice", lambda b: attend(b, positions=torch.tensor([0, 1, 1])), "must rise"),
-    Case("rope_attention", "places fall", lambda b: attend(b, positions=torch.tensor([[0, 1, 2], [0, 1, 0]])), "rise"),
-    Case("rope_attention", "before the cache", lambda b: attend(b, again=torch.tensor([0, 1, 2])), r"after \[2, 2\]"),
-    Case("from_config", "no layout", lambda b: b.Rope(LLAMA, "llama"), "layout must be .*'llama'"),
-    Case("from_config", "several models", lambda b: config(b, text_config={"hidden_size": 8}), "config.*text_config"),
-    Case("from_config", "kinds of layers", lambda b: config(b, rope_parameters={"full": {}}), "each kind of"),
-    Case("from_config", "no base", lambda b: config(b, rope_theta=None), "the base in the model's code"),
-    Case("from_config", "two bases", lambda b: config(b, rope_scaling={"rope_theta": 1e4}), "rope_theta stands twice"),
-    Case("from_config", "dynamic", lambda b: scaled(b, "dynamic", factor=2.0), "dynamic_ntk_frequencies"),
-    Case("from_config", "longrope", lambda b: scaled(b, "longrope"), "longrope_attention_factor"),
-    Case("from_config", "a type of its own", lambda b: scaled(b, "ntk", factor=2.0), "nowhere in posenc"),
-    Case("from_config", "yarn of no length", lambda b: scaled(b, "yarn", factor=4.0), "original_max_position"),
-    Case("from_config", "linear by nothing", lambda b: scaled(b, "linear"), "needs .*factor"),
-    Case("from_config", "rope_ratio", lambda b: config(b, rope_ratio=50), "rope_ratio: look it up"),
-    Case("from_config", "rotary_dim", lambda b: config(b, rotary_dim=64), "rotary_dim: look it up"),
-    Case("from_config", "alibi", lambda b: config(b, alibi=True), "alibi: look it up"),
-    Case("from_config", "log n", lambda b: config(b, use_logn_attn=True), "use_logn_attn: look it up"),
-    Case("from_config", "absolute", lambda b: config(b, position_embedding_type="absolute"), "position_embedding_type"),
-    Case("from_config", "a model with images", lambda b: config(b, model_type="qwen2_vl"), "mrope_frequencies"),
-    Case("from_config", "clockwise", lambda b: config(b, model_type="nanochat"), "negate rope.omega"),
-    Case("from_config", "the other layout", lambda b: config(b, model_type="glm4"), "glm4 has the other layout"),
-    Case("from_config", "two shares", lambda b: config(b, partial_rotary_factor=0.5, rotary_pct=0.25), "what turns"),
-    Case("from_config", "odd share", lambda b: config(b, head_dim=80, partial_rotary_factor=0.4125), "what turns"),
-    Case("from_config", "no width", lambda b: config(b, hidden_size=None), "the width of a head"),
-    Case("from_config", "x of integers", lambda b: b.Rope(LLAMA, "half")(torch.ones(3, 16).long()), "width 16"),
-    Case("from_config", "x too narrow", lambda b: b.Rope(LLAMA, "half")(torch.ones(3, 8)), "floats of width 16"),
+    Case("sinusoidal", lambda b: b.SinusoidalEncoding(5), "even.* 5,"),
+    Case("sinusoidal", lambda b: b.SinusoidalEncoding(8, base=-2.0), "above 0.* -2"),
+    Case("sinusoidal", lambda b: add(b, random(1, 6, 1)), r"\(1, 6, 1\) is not"),
+    Case("sinusoidal", lambda b: add(b, random(8, 8)), r"\(8, 8\) is not \(batch, seq, 8"),
+    Case("sinusoidal", lambda b: add(b, torch.ones(1, 6, 8).long()), "int64: embed"),
+    Case("sinusoidal", lambda b: add(b, random(1, 6, 8), max_len=5), r"0\.\.5.* 5"),
+    Case("sinusoidal", lambda b: add(b, random(1, 6, 8), 4999), "5004.* 5000"),
+    Case("sinusoidal", lambda b: add(b, random(1, 6, 8), -6), "-6"),
+    Case("learned_table", lambda b: b.LearnedTable(9, 8)(random(1, 6, 1)), r"1, 6, 1\) is not"),
+    Case("learned_table", lambda b: b.LearnedTable(9, 8)(torch.ones(1, 6, 8).int()), "int32"),
+    Case("learned_table", lambda b: b.LearnedTable(9, 8)(random(1, 6, 8), 8), "8..13, 9 rows"),
+    Case("learned_table", lambda b: b.LearnedTable(9, 8)(random(1, 1, 8), -2), "positions -2"),
+    Case("image_table", lambda b: stretch(b, torch.ones(17, 4).long()), "int64"),
+    Case("image_table", lambda b: stretch(b, random(16, 4)), "16 rows"),
+    Case("alibi", lambda b: b.alibi_slopes(0), "at least 1, got 0"),
+    Case("alibi", lambda b: b.alibi_attention(*qkv(values=1)), "fit.*2, 1, 6"),
+    Case("alibi", lambda b: b.alibi_attention(*qkv(), pads(1)), r"\(2, 1\) must be \(2, 6"),
+    Case("padding", lambda b: pad(b, values=1), "fit.*2, 1, 6"),
+    Case("padding", lambda b: b.padded_attention(*qkv(), pads(1)), r"\(2, 1\) must be"),
+    Case("padding", lambda b: pad(b, dtype=torch.bool), "bool"),
+    Case("t5_bias", lambda b: b.t5_bucket(torch.arange(-9, 9), 32, 8), "above 8, itself"),
+    Case("t5_bias", lambda b: b.t5_bucket(torch.arange(3), 3), "above 0, .* 1 or"),
+    Case("t5_bias", lambda b: b.T5Bias(2)(7, 5), "7 queries .* 5 keys"),
+    Case("grid", lambda b: turn(b, grid(b).bfloat16()), "bfloat16: keep integers"),
+    Case("grid", lambda b: b.grid_code(2, 3, 6), "of 4, got 6"),
+    Case("grid", lambda b: b.grid_code(2, 3, 8, order="MAE"), '"timm", got .MAE'),
+    Case("grid", lambda b: b.grid_code(2, 3, 8, dtype=torch.int64), "floating, got .*int64"),
+    Case("grid", lambda b: turn(b, grid(b), dim=2), r"dim 2 .* places \(6, 2\)"),
+    Case("grid", lambda b: turn(b, grid(b), dim=5), r"dim 5 must"),
+    Case("grid", lambda b: turn(b, grid(b)[:1]), r"places \(6, 2\)"),
+    Case("grid", lambda b: turn(b, grid(b), dtype=torch.int64), "x must be floating, got .*int64"),
+    Case("graph_codes", lambda b: b.anchor_distances(WAY[:3], [0]), r"\(3, 4\)"),
+    Case("graph_codes", lambda b: b.random_walk_probabilities(WAY - np.eye(4) / 9, 2), "0 or more"),
+    Case("graph_codes", lambda b: b.anchor_distances(WAY * np.nan, [0]), "0 or more"),
+    Case("graph_codes", lambda b: b.anchor_distances(WAY, [-1]), r"list of nodes, 0\.\.3"),
+    Case("graph_codes", lambda b: b.anchor_distances(WAY, {0, 2}), "a list"),
+    Case("graph_codes", lambda b: b.laplacian_eigenvectors(np.triu(WAY), 2), r"graph \+ graph.T"),
+    Case("graph_codes", lambda b: b.laplacian_eigenvectors(WAY, 4), r"1\.\.3, got 4"),
+    Case("graph_codes", lambda b: b.random_walk_probabilities(WAY, 0), "at least 1, got 0"),
+    Case("times", lambda b: b.time_codes(SECONDS, 2, 1.0, 60.0), "from 4 on: 2;"),
+    Case("times", lambda b: b.time_codes(SECONDS, 5, 1.0, 60.0), "even, .*: 5;"),
+    Case("times", lambda b: b.time_codes(SECONDS, 8, 60.0, 1.0), "0 < 60.0 < 1.0"),
+    Case("times", lambda b: b.time_codes(SECONDS + 1.7e9, 8, 1.0, 60.0), "float32: use float64"),
+    Case("times", lambda b: b.periodic_codes(SECONDS + 1.7e9, [60], 2), "float32: use"),
+    Case("times", lambda b: b.time_codes(SECONDS.bfloat16() + 300, 8, 1.0, 60.0), "bfloat16: use"),
+    Case("times", lambda b: b.time_codes(SECONDS * torch.nan, 8, 1.0, 60.0), "later start"),
+    Case("times", lambda b: b.periodic_codes(SECONDS, [60], 2, torch.int32), "floating, got"),
+    Case("times", lambda b: b.periodic_codes(SECONDS, [0], 2), r"periods=\[0\]"),
+    Case("times", lambda b: b.periodic_codes(SECONDS, [60], 0), "harmonics=0"),
+    Case("ring", lambda b: b.zigzag(16, 4, 4), "no rank 4 of 4"),
+    Case("ring", lambda b: b.zigzag(17, 0, 4), "17 tokens"),
+    Case("ring", lambda b: step(b, [5], range(6)), r"\(1, 6\): one a query"),
+    Case("ring", lambda b: step(b, range(6), range(6), torch.int64), "int64"),
+    Case("ring", lambda b: ring(b, [6, 5]), r"equally long.*5"),
+    Case("ring", lambda b: ring(b, [6, 6]), "share positions"),
+    Case("ring", lambda b: ring(b, [6, 6], trained=True), "no gradient flows"),
+    Case("forget", lambda b: forget(b, n_q=0), "0 queries .* 6 keys"),
+    Case("forget", lambda b: forget(b, few=2, gates=-GATES), "heads of k"),
+    Case("forget", lambda b: forget(b, gates=-GATES / 0), "finite logarithms"),
+    Case("forget", lambda b: forget(b, gates=GATES / 2), "logarithms, at most 0"),
+    Case("cope", lambda b: cope(b, values=1), "fit.*2, 1, 6"),
+    Case("grid", lambda b: b.axial_rope(random(6, 8), grid(b), "halves"), "'half', got 'halves'"),
+    Case("padding_check", lambda b: leak(b, noisy=1.0), r"two runs differ.*eval\(\)"),
+    Case("padding_check", lambda b: leak(b, extra=0), "extra must be above 0: 0"),
+    Case("padding_check", lambda b: leak(b, pad=1), "first token not 1"),
+    Case("rope", lambda b: b.rope(torch.ones(3, 4).long(), "half"), "got torch.int64"),
+    Case("rope", lambda b: b.rope(torch.ones(3, 5), "half"), "in 5"),
+    Case("rope", lambda b: b.rope(torch.ones(3, 4), "halves"), "layout must be .*'halves'"),
+    Case("rope_attention", lambda b: b.CausalAttention(32, 4, layout="llama"), "layout must be .*'llama'"),
+    Case("rope_attention", lambda b: b.CausalAttention(30, 4, layout="half"), "30 columns: 4 even"),
+    Case("rope_attention", lambda b: b.CausalAttention(36, 4, layout="half"), "36 columns: 4 even"),
+    Case("rope_attention", lambda b: b.CausalAttention(32, 4, 3, layout="half"), "heads on 3"),
+    Case("rope_attention", lambda b: attend(b, torch.ones(2, 3, 32).long()), "got torch.int64"),
+    Case("rope_attention", lambda b: attend(b, pads=torch.zeros(2, 3)), "pads must be bool"),
+    Case("rope_attention", lambda b: attend(b, positions=torch.ones(3)), "integers, got torch.float32"),
+    Case("rope_attention", lambda b: attend(b, positions=torch.tensor([0, 1, 1])), "must rise"),
+    Case("rope_attention", lambda b: attend(b, again=torch.tensor([0, 1, 2])), r"after \[2, 2\]"),
+    Case("from_config", lambda b: b.Rope(LLAMA, "llama"), "layout must be .*'llama'"),
+    Case("from_config", lambda b: config(b, text_config={"hidden_size": 8}), "config.*text_config"),
+    Case("from_config", lambda b: config(b, rope_parameters={"full": {}}), "each kind of"),
+    Case("from_config", lambda b: config(b, rope_theta=None), "the base in the model's code"),
+    Case("from_config", lambda b: config(b, rope_scaling={"rope_theta": 1e4}), "rope_theta stands twice"),
+    Case("from_config", lambda b: scaled(b, "dynamic", factor=2.0), "dynamic_ntk_frequencies"),
+    Case("from_config", lambda b: scaled(b, "ntk", factor=2.0), "nowhere in posenc"),
+    Case("from_config", lambda b: scaled(b, "yarn", factor=4.0), "original_max_position"),
+    Case("from_config", lambda b: scaled(b, "linear"), "needs .*factor"),
+    Case("from_config", lambda b: config(b, rope_ratio=50), "rope_ratio: look it up"),
+    Case("from_config", lambda b: config(b, position_embedding_type="absolute"), "position_embedding_type"),
+    Case("from_config", lambda b: config(b, model_type="qwen2_vl"), "mrope_frequencies"),
+    Case("from_config", lambda b: config(b, model_type="nanochat"), "negate rope.omega"),
+    Case("from_config", lambda b: config(b, model_type="glm4"), "glm4 has the other layout"),
+    Case("from_config", lambda b: config(b, partial_rotary_factor=0.5, rotary_pct=0.25), "what turns"),
+    Case("from_config", lambda b: config(b, hidden_size=None), "the width of a head"),
+    Case("from_config", lambda b: b.Rope(LLAMA, "half")(torch.ones(3, 16).long()), "width 16"),
+    Case("from_config", lambda b: b.Rope(LLAMA, "half")(torch.ones(3, 8)), "floats of width 16"),
     *(
-        Case(name, what, partial(ATTENTIONS[name], **options), message)
+        Case(name, partial(ATTENTIONS[name], **options), message)
         for name in ("alibi", "padding", "forget", "cope")
-        for what, options, message in (
-            ("a batch of 1", {"keys": 1}, r"fit.*\(2, .*\(1, "),
-            ("3 of 4 heads", {"few": 3}, "fit.*2, 3, 6"),
-            ("more queries than keys", {"n_q": 8}, r"fit.* 8, .* 6,|8 queries .* 6 keys"),
-            ("integers", {"dtype": torch.int64}, "int64"),
+        for options, message in (
+            ({"keys": 1}, r"fit.*\(2, .*\(1, "),
+            ({"few": 3}, "fit.*2, 3, 6"),
+            ({"n_q": 8}, r"fit.* 8, .* 6,|8 queries .* 6 keys"),
+            ({"dtype": torch.int64}, "int64"),
         )
     ),
 ]  # fmt: skip
@@ -293,49 +264,18 @@ def refusals(tree: ast.AST) -> list[ast.If]:
     ]
 
 
-class Permissive(ast.NodeTransformer):
-    """Takes the refusals out of a block."""
-
-    def visit_If(self, node: ast.If) -> Any:
-        return ast.Pass() if isinstance(node.body[-1], ast.Raise) else self.generic_visit(node)
-
-
 @cache
-def block(name: str, *, permissive: bool = False) -> SimpleNamespace:
-    code = taken.codes()[name]
-    if permissive:
-        code = ast.unparse(ast.fix_missing_locations(Permissive().visit(ast.parse(code))))
-    return taken.pasted(code)
-
-
-def names(case: Case) -> str:
-    return f"{case.block}: {case.what}"
-
-
-@pytest.mark.parametrize("case", CASES, ids=names)
-def test_it_is_refused(case: Case) -> None:
-    with pytest.raises((ValueError, TypeError), match=case.message):
-        case.call(block(case.block))
-
-
-@pytest.mark.parametrize("case", CASES, ids=names)
-def test_the_refusal_is_needed(case: Case) -> None:
-    """Without it there is a result, which is wrong, or an error that does not say what to do."""
-    message = ""
-    try:
-        case.call(block(case.block, permissive=True))
-    except Exception as error:
-        message = str(error)
-    assert not re.search(case.message, message)
+def block(name: str) -> SimpleNamespace:
+    return taken.block(name)
 
 
 @pytest.mark.parametrize("name", OWN)
-def test_every_refusal_has_a_case(name: str) -> None:
+def test_everything_that_a_block_refuses_is_refused_with_its_reason(name: str) -> None:
     wanted = {node.body[-1].lineno for node in refusals(ast.parse(taken.codes()[name]))}
     met = set()
     for case in CASES:
         if case.block == name:
-            with pytest.raises((ValueError, TypeError)) as caught:
+            with pytest.raises((ValueError, TypeError), match=case.message) as caught:
                 case.call(block(name))
             met.add(traceback.extract_tb(caught.tb)[-1].lineno)
     assert met == wanted

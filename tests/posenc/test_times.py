@@ -15,9 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc import apply_rotary, periodic_encoding, sinusoidal_encoding, time_encoding
-from posenc.experiments import train_gap_task
-from posenc.nn import TimeEncoding
 from posenc.times import nearest_index, periodic_frequencies, time_frequencies, to_seconds
+from tests.posenc.refusals import refused
 
 DAY, WEEK, YEAR = 86400, 604800, 31556952
 LADDER: dict[str, Any] = {"shortest": 0.2, "longest": 120.0}
@@ -98,19 +97,10 @@ def test_counts_that_would_go_round_are_refused(dtype: str, sign: int) -> None:
     assert to_seconds(np.array([sign * 2**62]).astype("M8[D]"))[0] == sign * 2.0**62 * 86400
 
 
-DURATIONS = [
-    ("W", WEEK),
-    ("D", DAY),
-    ("h", 3600),
-    ("m", 60),
-    ("25s", 25),
-    ("10ms", 0.01),
-    ("us", 1e-6),
-    ("ns", 1e-9),
-]
+DURATIONS = {"W": WEEK, "D": DAY, "h": 3600, "m": 60, "25s": 25, "10ms": 0.01, "us": 1e-6, "ns": 1e-9}
 
 
-@pytest.mark.parametrize(("unit", "seconds"), DURATIONS)
+@pytest.mark.parametrize(("unit", "seconds"), DURATIONS.items())
 def test_durations_bring_their_unit_and_keep_their_size(unit: str, seconds: float) -> None:
     count = np.array([3, 2**55, -(2**55)])
     np.testing.assert_allclose(to_seconds(count.astype(f"m8[{unit}]")), count * float(seconds), rtol=1e-12)
@@ -195,53 +185,36 @@ def test_bad_times_are_named(name: str, bad: Any, error: type[Exception], messag
         CALLS[name](bad)
 
 
-MORE: list[tuple[Callable[[], Any], type[Exception], str]] = [
+test_bad_arguments_are_named = refused([
     (lambda: time_encoding([0.0], 5, **LADDER), ValueError, "dim must be even"),
     (lambda: time_encoding([0.0], 2, **LADDER), ValueError, "dim must be at least 4"),
-    (lambda: time_encoding([0.0], 8, shortest=0, longest=1), ValueError, "shortest must be finite and above 0, got 0"),
     (lambda: time_encoding([0.0], 8, shortest=2, longest=2), ValueError, "longest must be above shortest = 2, got 2"),
-    (lambda: time_encoding([0.0], 8, shortest=2, longest=math.nan), ValueError, "longest must be finite, got nan"),
     (lambda: time_encoding(np.array([1.77e9], np.float32), 8, shortest=60, longest=DAY), ValueError,
      r"seconds must be within ±6.29e\+07, or float32 cannot hold them to an eighth of the shortest period, 60"),
     (lambda: periodic_encoding(torch.tensor([1.77e9]), [WEEK, 600]), ValueError, "times must be within"),
     (lambda: periodic_encoding([0], 0), ValueError, "periods must be above 0, got 0"),
-    (lambda: periodic_encoding([0], [7, -1]), ValueError, "periods must be above 0, got -1"),
     (lambda: periodic_encoding([0], []), ValueError, r"periods must be a number or have shape \(p,\)"),
     (lambda: periodic_encoding([0], 7, harmonics=0), ValueError, "harmonics must be at least 1, got 0"),
-    (lambda: periodic_encoding([0], 7, harmonics=[1, 0]), ValueError, "each of harmonics must be at least 1, got 0"),
     (lambda: periodic_encoding([0], 7, harmonics=ODD), TypeError, "each of harmonics must be an integer, got 1.5"),
     (lambda: periodic_encoding([0], 7, harmonics=ODD[0]), TypeError, "harmonics must be an integer or a list"),
     (lambda: nearest_index([0.0], [0.0, 2.0, 1.0]), ValueError, "marks must not go back, got 1 after 2 at index 2"),
     (lambda: nearest_index([0.0], []), ValueError, r"marks must have shape \(n,\) with n >= 1, got \(0,\)"),
     (lambda: nearest_index([6180.0], np.arange(210) / 30), ValueError,
      "seconds must have a mark within 0.0333333, got 6180 with marks from 0 to 6.96667: in another unit?"),
-    (lambda: nearest_index([0.0], [0.0], within=-1), ValueError, "within must be finite and at least 0, got -1"),
     (lambda: nearest_index(torch.ones(1), array_api_strict.ones(1)), TypeError, "marks must be of NumPy or of the"),
     (lambda: time_encoding(np.array([NANOSECONDS]), 8, shortest=10, longest=100), ValueError,
      r"seconds must be within ±5.63e\+15, or float64 cannot hold them to an eighth of the shortest period, 10 \(count"),
-    (lambda: time_encoding([float(NANOSECONDS)], 8, shortest=10, longest=100), ValueError, "seconds must be within"),
-    (lambda: periodic_encoding(torch.tensor([NANOSECONDS]), 3), ValueError, "times must be within"),
     (lambda: nearest_index(np.array([1.77e9], np.float32), 1.77e9 + np.arange(9)), ValueError,
      "seconds must be within .* float32 cannot hold them to an eighth of the widest gap .* 1 .use float64"),
-    (lambda: nearest_index([NANOSECONDS], NANOSECONDS + 300 * np.arange(9)), ValueError, "seconds must be within"),
     (lambda: to_seconds(np.array(["3000"], "datetime64[D]"), since=np.datetime64("2026-01-01", "ns")), ValueError,
      r"times must be within 2\^63 of their unit from since = 2026-01-01T00:00:00.000000000, got timedelta64\[ns\]"),
     (lambda: to_seconds(["2026-01-02"], since=np.timedelta64(1, "s")), TypeError, "since must be one date, got array"),
-    (lambda: to_seconds(["2026", "2027"], since=["2025", "2026"]), TypeError, "since must be one date, got array"),
     (lambda: to_seconds([1.5]), TypeError, r"times must be datetime64 or timedelta64 .* a number has no unit"),
-    (lambda: to_seconds([np.datetime64("NaT")]), TypeError, "times must be datetime64"),
     (lambda: to_seconds(["2026-01-01", "NaT"]), ValueError, "times must not be missing, got NaT"),
     (lambda: to_seconds(["2026-01-01"], since=np.datetime64("NaT", "s")), ValueError, "since must be a date, got NaT"),
     (lambda: to_seconds(np.zeros(1, "M8[ps]")), TypeError, r"times must be in weeks, .*got datetime64\[ps\]"),
-    (lambda: to_seconds(np.array([1], dtype="timedelta64[M]")), TypeError, "times must be in weeks, days"),
     (lambda: to_seconds(np.array([1], dtype="timedelta64[s]"), since="2026"), TypeError, "since must be left out"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("call", "error", "message"), MORE)
-def test_bad_arguments_are_named(call: Callable[[], Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        call()
+])  # fmt: skip
 
 
 def test_float32_is_held_to_what_its_waves_need() -> None:
@@ -249,37 +222,3 @@ def test_float32_is_held_to_what_its_waves_need() -> None:
     time_encoding(np.array([3600], np.float32), 8, **LADDER)
     periodic_encoding(np.array([1.77e9], np.float32), WEEK)
     time_encoding([1.77e9], 8, **LADDER)
-
-
-# --- The training: what it shows is on the page
-
-
-def test_the_training_repeats_and_leaves_no_trace() -> None:
-    layer = TimeEncoding(16, shortest=2.0, longest=32.0, learned_scale=True)
-    state = torch.random.get_rng_state()
-    first, second = (train_gap_task(layer, steps=3) for _ in range(2))
-    assert first == second
-    assert first.losses != train_gap_task(layer, steps=3, seed=1).losses
-    assert torch.equal(torch.random.get_rng_state(), state)
-    assert layer.scale == 1
-    assert next(layer.parameters()).dtype == torch.float32
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"encoding": None}, TypeError, r"encoding must be a torch\.nn\.Module, got NoneType"),
-        ({"fps": 0}, ValueError, "fps must be finite and above 0, got 0"),
-        ({"fps": 0.5}, ValueError, "fps must leave pairs on both sides of 1 second in .* 4 s, got 0.5"),
-        ({"test_fps": [-1]}, ValueError, "each of test_fps must be finite and above 0, got -1"),
-        ({"test_fps": 5.0}, TypeError, "test_fps must be a list of rates, got 5.0"),
-        ({"test_fps": [5, 0.25]}, ValueError, "each of test_fps must leave pairs .* a clip of 4 s, got 0.25"),
-        ({"clip": 1}, ValueError, "clip must be finite and above 1, got 1"),
-        ({"unit": 0}, ValueError, "unit must be finite and above 0"),
-        ({"dim": 8}, ValueError, r"x must have shape \(batch, seq, 16\)"),
-        ({"steps": 0}, ValueError, "steps must be at least 1, got 0"),
-    ],
-)
-def test_bad_arguments_of_the_training(options: dict[str, Any], error: type[Exception], message: str) -> None:
-    with pytest.raises(error, match=message):
-        train_gap_task(**{"encoding": TimeEncoding(16, shortest=2.0, longest=32.0), **options})

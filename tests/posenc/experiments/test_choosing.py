@@ -14,11 +14,10 @@ import torch
 from torch import Tensor
 
 import posenc
-from posenc import alibi_slopes, apply_rotary, dot_product_attention, nn, t5_bias
+from posenc import apply_rotary, dot_product_attention, nn, t5_bias
 from posenc.experiments import extrapolation_results
 from posenc.experiments.choosing import (
     CANDIDATES,
-    FAR,
     LONG,
     Answers,
     Candidate,
@@ -26,7 +25,6 @@ from posenc.experiments.choosing import (
     Sizes,
     compare_schemes,
     held_lengths,
-    measure,
     measure_scheme,
     scheme_table,
     schemes,
@@ -90,11 +88,6 @@ def test_a_broken_property_changes_its_cell(make: Callable[[Sizes], Hooks], cell
     assert found >= cells
 
 
-def test_no_bias_as_a_matrix_takes_memory_and_time() -> None:
-    zeros = Hooks(bias=lambda m, places, dtype: torch.zeros(m, len(places), dtype=dtype))
-    assert changed(answers(lambda sizes: zeros), "none") == {"memory", "cost", "fused"}
-
-
 def coded(code: Callable[[Tensor, Tensor], Tensor]) -> Hooks:
     """By what is added at the places of all tokens."""
     return Hooks(add=lambda x, places: x + code(x, places)[-len(x) :, None].to(x.dtype))
@@ -150,21 +143,6 @@ def test_columns_that_give_something_else_are_none() -> None:
     assert changed(answers(make), "alibi") == {"fused"}
 
 
-def test_what_the_columns_give_is_what_the_layer_gives() -> None:
-    sizes = Sizes(num_heads=2, head_dim=16, trained=32, length=32)
-    q, k, v = torch.randn(3, 2, 20, 16, generator=torch.manual_seed(0), dtype=torch.float64)
-    for name in ("alibi", "alibi_short"):
-        scale = 1.0 if name == "alibi" else 1024 / 32
-        layer = nn.AlibiAttention(2, slopes=torch.from_numpy(scale * alibi_slopes(2)))
-        ours = measure._fused(CANDIDATES[name].make(sizes), q, k, v, torch.arange(20))
-        assert torch.allclose(ours, layer(q[None], k[None], v[None])[0])
-
-
-def test_tokens_lie_in_one_of_four_ways() -> None:
-    with pytest.raises(ValueError, match="tokens must be one of line, grid, time, graph, got 'tree'"):
-        Candidate("own", "", lambda sizes: Hooks(), "tree")  # type: ignore[arg-type]
-
-
 # --- Counts
 
 
@@ -192,24 +170,6 @@ def test_a_bias_takes_what_its_matrix_takes() -> None:
     assert ALL["t5"].cost == pytest.approx(2 / (4 * 64 + 6), rel=0.01)
 
 
-def test_columns_cost_their_width() -> None:
-    """ALiBi has one in float32, in queries and keys; how torch pads it is not counted."""
-    assert ALL["alibi"].cost == pytest.approx(2 / (4 * 64 + 6), rel=1e-3)
-    assert ALL["alibi"].memory == pytest.approx(2 * 65 / 128, rel=0.01)
-
-
-def test_a_window_saves_what_it_does_not_see() -> None:
-    """1,024 of 128k tokens: 1.6 % of the scores are left."""
-    t = np.arange(300)
-    seen = (t[:, None] >= t) & (t[:, None] - t < 40)
-    assert measure._share_seen(300, 40) == pytest.approx(seen.sum() / (300 * 301 / 2))
-    assert ALL["window"].cost == pytest.approx(measure._share_seen(LONG, 1024) - 1, abs=1e-4)
-    assert ALL["window"].cost == pytest.approx(-0.984, abs=1e-3)
-    assert ALL["hybrid"].cost == pytest.approx((measure._share_seen(LONG, 1024) - 1) / 2, abs=1e-4)
-    assert ALL["window"].memory == ALL["rotary"].memory
-    assert not ALL["window"].fused
-
-
 def test_layers_by_turns_have_the_answers_of_both() -> None:
     def answered(first: str, second: str) -> Answers:
         layers = (CANDIDATES[name].make for name in (first, second))
@@ -225,67 +185,7 @@ def test_layers_by_turns_have_the_answers_of_both() -> None:
     assert answered("none", "alibi").direction is False
 
 
-def test_a_stretched_table_was_trained_before() -> None:
-    rows = {
-        name: ALL[name].parameters // 768 for name in ("learned_stretched", "grid_table", "learned_offset")
-    }
-    assert rows == {"learned_stretched": 2048, "grid_table": 2048, "learned_offset": 16_384}
-    assert ALL["graph_distance"].parameters == 512 * 12
-
-
-@pytest.mark.parametrize("name", ["rotary", "t5", "shaw"])
-def test_what_is_followed_to_128k_is_met_on_the_way(name: str) -> None:
-    values = [measure._counted(CANDIDATES[name], n) for n in measure._LENGTHS]
-    for which in (0, 1):
-        square = measure._polynomial(CANDIDATES[name], [value[which] for value in values])
-        assert square(600) == measure._counted(CANDIDATES[name], 600)[which]
-
-
-def test_what_is_no_polynomial_is_not_followed() -> None:
-    def add(x: Tensor, places: Tensor) -> Tensor:
-        return x + torch.ones(3 * [len(x) // 8]).sum()
-
-    with pytest.raises(RuntimeError, match="own takes is no polynomial"):
-        answers(lambda sizes: Hooks(add=add))
-
-
-def test_nothing_of_the_state_around_matters() -> None:
-    for name in ("fire", "rotary_mixed", "laplacian"):
-        torch.manual_seed(3)
-        assert measure._measured.__wrapped__(CANDIDATES[name]) == ALL[name]
-
-
 # --- What the chapter says of it
-
-
-def test_what_is_known_of_the_schemes() -> None:
-    blind = {name for name, found in ALL.items() if found.direction is False}
-    assert blind == {"none", "none_logn", "rotary_dropped", "alibi", "alibi_short", "kerple", "fire"}
-    assert {name for name, found in ALL.items() if not found.cached} == {
-        *("scaled", "rotary_dynamic", "rotary_longrope"),
-        *(name for name, scheme in CANDIDATES.items() if scheme.tokens == "graph"),
-    }
-    ends = {
-        name: found.defined
-        for name, found in ALL.items()
-        if found.defined is not None and found.defined < FAR
-    }
-    assert ends.pop("rbf") == pytest.approx(16_384 + 128, abs=64)
-    assert ends == {
-        "one_hot": 768,
-        "learned": 2048,
-        "learned_stretched": 16_384,
-        "learned_offset": 16_384,
-        "grid_table": 16_384,
-        "xpos": 35_695,
-        "xpos_near": 71_389,
-    }
-    by_offset = {name for name, found in ALL.items() if found.pairs == "offsets"}
-    assert by_offset == {"table", "t5", "kerple"}
-    by_pair = {name for name, found in ALL.items() if found.pairs == "yes"}
-    assert by_pair == {"fire", "shaw", "cope", "graph_distance"}
-    windows = {"window", "rotary_window", "rotary_sinks", "hybrid"}
-    assert {name for name, found in ALL.items() if not found.fused} == by_offset | by_pair | windows
 
 
 def test_every_scheme_of_the_package_is_there() -> None:
@@ -355,25 +255,6 @@ def test_the_table_has_the_results_of_the_book() -> None:
     assert held.keys() & {each.result or name for name, each in CANDIDATES.items()} == set(names.values())
 
 
-def test_what_was_not_asked_everything_is_left_out() -> None:
-    runs = [run("rotary", task, [[1.0, 1.0]] * 2) for task in ("back", "copy", "sort")]
-    runs += [run("none", "back", [[1.0, 1.0]] * 2)]
-    runs += [run("bound", task, [[1.0]]) for task in ("back", "copy", "sort")]
-    found = held_lengths(of([32, 64], runs))
-    assert found == {"rotary": (64, 64, 64)}
-
-
-def test_what_the_chapter_says_of_the_results() -> None:
-    """No scheme does all three tasks at the longest; the mask alone sorts and cannot look back.
-
-    Rests on the file of results, as do all sentences of the chapter after "Measured here".
-    """
-    found = compare_schemes()
-    reached = [min(lengths) for one in found for lengths in (one.held, one.tuned) if lengths]
-    assert max(reached) < 256
-    assert next(one.held for one in found if one.scheme.name == "none") == (0, 0, 256)
-
-
 # --- The table
 
 
@@ -388,24 +269,7 @@ def test_both_languages_name_everything() -> None:
         scheme_table([], lang="de")  # type: ignore[arg-type]
 
 
-def test_numbers_are_the_same_in_both_languages() -> None:
-    found = list(ALL.values())
-    ours, theirs = (scheme_table(found, lang=lang).splitlines()[2:] for lang in ("en", "zh"))
-    for one, other in zip(ours, theirs, strict=True):
-        assert re.findall(r"[\d.,]+", one.partition("} | ")[2]) == re.findall(
-            r"[\d.,]+", other.partition("} | ")[2]
-        )
-
-
 def test_each_row_can_be_linked_to() -> None:
     ids = re.findall(r"\{#([\w-]+)\}", scheme_table(list(ALL.values())))
     assert len(set(ids)) == len(CANDIDATES)
     assert all(re.fullmatch(r"row(-[a-z0-9]+)+", name) for name in ids)
-
-
-@pytest.mark.parametrize(
-    ("share", "shown"),
-    [(0.0, "0%"), (4e-6, "< 0.01%"), (0.0076, "0.76%"), (0.122, "12%"), (1.5, "150%"), (-0.984, "−98%")],
-)
-def test_percent(share: float, shown: str) -> None:
-    assert table._percent(share) == shown

@@ -7,12 +7,12 @@ import json
 import os
 import pickle
 import re
+import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from posenc.experiments.schemes import TRAINED, Positions, Scheme, stretched
 from posenc.experiments.transformer import Transformer
 from posenc.nn import AlibiBias
 from posenc.rotary import rotary_matrix
+from tests.posenc.refusals import refused
 
 QUICK = Settings(
     steps=4, tokens=128, rates=(1e-3, 3e-3), looks=2, asked_tokens=512, longer=(), longer_seeds=(), sized=()
@@ -152,37 +153,18 @@ def test_a_broken_file_is_named(text: str, message: str, tmp_path: Path) -> None
         extrapolation_results(tmp_path / "x.json")
 
 
-def test_an_interval_is_that_of_student() -> None:
-    stats = pytest.importorskip("scipy.stats")
-    results = extrapolation_results()
-    scores = results.scores("rotary", "sort")
-    low, high = stats.t.interval(0.95, 4, scores.mean(axis=0), stats.sem(scores, axis=0))
-    np.testing.assert_allclose(results.interval("rotary", "sort"), [low, high], rtol=1e-3, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: extrapolation_results().scores("rope", "back"), r"scheme must be one of none, .*, got 'rope'"),
-        (lambda: extrapolation_results().chance("forward"), r"task must be one of back, .*, got 'forward'"),
-        (lambda: extrapolation_results().by_position("rotary", "sort"), "that answers everywhere.*got 'sort'"),
-        (lambda: extrapolation_results().scores("rotary", "back", steps=7), "not trained on back .* with 7 steps"),
-        (lambda: train_extrapolation("rope"), r"scheme must be one of none, .*, got 'rope'"),
-        (lambda: train_extrapolation(task="forward"), r"task must be one of back, .*, got 'forward'"),
-        (lambda: train_extrapolation(seed=-1), "seed must be at least 0, got -1"),
-        (lambda: train_extrapolation(size="huge"), "size must be one of usual, deep, wide, got 'huge'"),
-        (lambda: train_extrapolation(rate=0.0), "rate must be finite and above 0, got 0.0"),
-        (lambda: scheme(added="sinusoidl"), "added must be one of sinusoidal, .*, None, got 'sinusoidl'"),
-        (lambda: scheme(bias="aliby"), "bias must be one of alibi, t5, kerple, fire, None, got 'aliby'"),
-        (lambda: scheme(rotary="al"), "rotary must be one of all, half, every other, xpos, None, got 'al'"),
-        (lambda: scheme(frequencies="yran"), "frequencies must be one of usual, .*, got 'yran'"),
-        (lambda: scheme(frequencies=None), "frequencies must be one of usual, .*, got None"),
-        (lambda: scheme(tuned=0.1), "tuned must be above 0, in a scheme that begins with another"),
-    ],
-)  # fmt: skip
-def test_what_is_not_known_is_named(call: Callable[[], Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        call()
+test_what_is_not_known_is_named = refused([
+    (lambda: extrapolation_results().scores("rope", "back"), ValueError, r"scheme must be one of none, .*, got 'rope'"),
+    (lambda: extrapolation_results().chance("forward"), ValueError, r"task must be one of back, .*, got 'forward'"),
+    (lambda: extrapolation_results().by_position("rotary", "sort"), ValueError, "everywhere.*got 'sort'"),
+    (lambda: extrapolation_results().scores("rotary", "back", steps=7), ValueError, "not trained on back"),
+    (lambda: train_extrapolation(seed=-1), ValueError, "seed must be at least 0, got -1"),
+    (lambda: train_extrapolation(size="huge"), ValueError, "size must be one of usual, deep, wide, got 'huge'"),
+    (lambda: scheme(added="sinusoidl"), ValueError, "added must be one of sinusoidal, .*, None, got 'sinusoidl'"),
+    (lambda: scheme(bias="aliby"), ValueError, "bias must be one of alibi, t5, kerple, fire, None, got 'aliby'"),
+    (lambda: scheme(frequencies="yran"), ValueError, "frequencies must be one of usual, .*, got 'yran'"),
+    (lambda: scheme(tuned=0.1), ValueError, "tuned must be above 0, in a scheme that begins with another"),
+])  # fmt: skip
 
 
 def test_a_file_that_is_not_there_says_what_makes_it() -> None:
@@ -226,12 +208,6 @@ def test_the_floor_is_what_counting_gives() -> None:
         for t, cost in enumerate(costs):
             after = [wanted[u] for u in range(t) if row[u] == row[t]]
             assert cost == pytest.approx(-np.log((after.count(wanted[t]) + 1) / (len(after) + 4)))
-
-
-def test_no_reader_of_the_file_beats_the_floor_by_more_than_chance() -> None:
-    results = extrapolation_results()
-    best = min(results.scores(scheme, "language").mean(axis=0).min() for scheme in results.schemes)
-    assert best > results.floor().min() * 0.99
 
 
 # --- Schemes
@@ -295,38 +271,6 @@ def test_sinks_stand_at_the_end_of_the_window() -> None:
             assert scores[t, u] == pytest.approx(wanted, abs=1e-4)
 
 
-def test_log_n_multiplies_scores_from_the_trained_length_on() -> None:
-    _, _, plain = attention(SCHEMES["none"], 64)
-    _, _, scaled = attention(SCHEMES["none_logn"], 64)
-    seen = np.isfinite(plain)
-    factors = np.where(seen, scaled, 1) / np.where(seen, plain, 1)
-    np.testing.assert_allclose(factors[:32], 1, rtol=1e-5)
-    np.testing.assert_allclose(factors[63][seen[63]], 6 / 5, rtol=1e-5)
-
-
-def test_a_learned_sink_takes_weight_and_gives_nothing() -> None:
-    positions = Positions(SCHEMES["window_sink"], 0, 16, HEADS)
-    query, key, value = torch.randn(3, 1, HEADS, 8, 16)
-    with torch.no_grad():
-        positions.sink.fill_(30.0)  # type: ignore[union-attr]
-        q, k, v, added = positions(query, key, value)
-        mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=added)
-    assert mixed.abs().max() < 1e-6
-
-
-@pytest.mark.parametrize(
-    ("scheme", "layers"),
-    [
-        ("rotary", [(True, None)] * 3),
-        ("rotary_alternating", [(True, None), (False, None), (True, None)]),
-        ("hybrid", [(True, TRAINED // 2), (False, None)]),  # a window where it turns only
-    ],
-)
-def test_layers_turn_and_see_by_turns(scheme: str, layers: list[tuple[bool, int | None]]) -> None:
-    made = [Positions(SCHEMES[scheme], layer, 16, HEADS) for layer in range(len(layers))]
-    assert [(each.turns, each.window) for each in made] == layers
-
-
 @pytest.mark.parametrize("name", ["rotary", "hybrid", "xpos", "fire", "window_sink"])
 def test_a_model_can_be_copied_and_pickled(name: str) -> None:
     """A copy computes with its own weights, also what is kept by length."""
@@ -337,29 +281,6 @@ def test_a_model_can_be_copied_and_pickled(name: str) -> None:
         for weight in model.parameters():
             weight.data.add_(1.0)
         assert torch.equal(twin(ids), wanted)
-
-
-def test_each_text_has_a_start_of_its_own() -> None:
-    from posenc.experiments.extrapolation.runs import _Batches
-
-    for task in ("back", "copy"):
-        batches = iter(_Batches(TASKS[task], SCHEMES["learned_offset"], 0, 512))
-        ids, _, positions = next(batches)
-        assert positions is not None
-        assert positions.shape == ids.shape[:2]
-        assert len(positions[:, 0].unique()) > 8
-        assert (positions.diff(dim=1) == 1).all()
-        assert max(int(next(batches)[2].max()) for _ in range(200)) == LENGTHS[-1] - 1  # type: ignore[union-attr]
-
-
-def test_a_model_shows_its_attention() -> None:
-    run = train_extrapolation("alibi", "back", settings=QUICK)
-    ids, _ = made("back", 2, 12)
-    weights = run.model.attention(ids)
-    assert [tuple(layer.shape) for layer in weights] == [(2, HEADS, 12, 12)] * 2
-    for layer in weights:
-        torch.testing.assert_close(layer.sum(dim=-1), torch.ones(2, HEADS, 12))
-        assert (layer.triu(1) == 0).all()
 
 
 def test_training_leaves_no_trace_and_repeats() -> None:
@@ -416,22 +337,11 @@ def test_two_dask_workers_give_the_same(alone: Path, tmp_path: Path) -> None:
     assert content(file) == content(alone)
 
 
+@pytest.mark.slow
 def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path) -> None:
     """kill -9 in the middle loses what was under way, and nothing of what was finished."""
     out = tmp_path / "killed.json"
-    arguments = [
-        "--schemes",
-        "alibi",
-        "--tasks",
-        "language",
-        "--seeds",
-        "3",
-        "--steps",
-        "2",
-        "--workers",
-        "1",
-        "--out",
-    ]
+    arguments = shlex.split("--schemes alibi --tasks language --seeds 3 --steps 2 --workers 1 --out")
     command = [sys.executable, "-m", "posenc.experiments", "extrapolation", *arguments, str(out)]
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True, cwd=ROOT)
     end = time.monotonic() + 100
@@ -483,11 +393,8 @@ def test_what_has_not_finished_gets_more_steps_and_the_rest_does_not(tmp_path: P
     ("arguments", "message"),
     [
         (["--schemes", "alibi"], "--out must name another file"),
-        (["--steps", "5"], "--out must name another file"),
-        (["--out", "x.json", "--schemes", "rope"], "schemes must be among none, .*got 'rope'"),
         (["--out", "x.json", "--schemes", "rotary_yarn"], "schemes must be among .*got 'rotary_yarn'"),
         (["--out", "x.json", "--seeds", "0"], "seeds must be at least 1"),
-        (["--out", "x.json", "--steps", "0"], "--steps must be at least 1"),
     ],
 )
 def test_the_command_says_what_is_wrong(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import pytest
@@ -179,23 +178,3 @@ def test_memory_has_no_square_of_the_length() -> None:
     assert many < 1.01 * few
     bias = AlibiBias(4)(2048)
     assert many * 2048 < bias.nbytes / 5
-
-
-def test_slopes_are_a_copy() -> None:
-    bias = AlibiBias(2)
-    before = bias(4)
-    bias.slopes.fill_(9.0)
-    assert bias.slopes.dtype == torch.float64
-    assert torch.equal(bias(4), before)
-
-
-def test_a_trace_is_right_for_any_part_of_the_queries() -> None:
-    """Whether there is one query, and whether there are as many as keys, is not kept from the example."""
-    model, keys = AlibiAttention(2), torch.randn(2, 2, 9, 8)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for example in (1, 9):
-            traced = torch.jit.trace(model, (keys[:, :, :example], keys, keys))
-            for n in (1, 3, 9):
-                query = torch.randn(2, 2, n, 8)
-                torch.testing.assert_close(traced(query, keys, keys), model(query, keys, keys))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
@@ -10,13 +9,9 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from posenc import alibi_bias, alibi_slopes, contextual_positions, dot_product_attention, forget_bias
+from posenc import alibi_bias, alibi_slopes, contextual_positions, forget_bias
 from posenc.nn import ContextualPositions, ForgetGate
-
-
-def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).to(dtype)
-
+from tests.taken import random
 
 # --- ForgetGate
 
@@ -42,16 +37,6 @@ def test_leaves_alibi_when_it_is_trained() -> None:
     assert gate(x).std(dim=-1).min() > 1e-4  # a gate that is nearly open moves little
     gate.reset_parameters()
     assert gate(x).std(dim=-1).max() == 0
-
-
-def test_gates_are_never_rounded_to_low_precision() -> None:
-    gate, x = ForgetGate(16, 4), random(2, 9, 16)
-    torch.nn.init.normal_(gate.linear.weight)
-    low = copy.deepcopy(gate).bfloat16()
-    assert low(x.bfloat16()).dtype == torch.float32
-    with torch.autocast("cpu", torch.bfloat16):
-        assert gate(x).dtype == torch.float32
-    assert gate.double()(x.double()).dtype == torch.float64
 
 
 @pytest.mark.parametrize("slope", [1e-6, 0.5, 30.0, 710.0, 1e5])
@@ -94,33 +79,9 @@ def test_without_training_it_is_the_causal_mask() -> None:
     torch.testing.assert_close(output, scaled_dot_product_attention(q, k, v, is_causal=True))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_decoding_is_the_full_pass(dtype: torch.dtype) -> None:
-    layer, (q, k, v) = layer_of(), random(3, 1, 2, 12, 8, dtype=dtype)
-    full, _ = dot_product_attention(q, k, v, bias=layer(q, k))
-    for t in range(12):
-        row = layer(q[..., t : t + 1, :], k[..., : t + 1, :])
-        step, _ = dot_product_attention(
-            q[..., t : t + 1, :], k[..., : t + 1, :], v[..., : t + 1, :], bias=row
-        )
-        torch.testing.assert_close(step, full[..., t : t + 1, :], atol=1e-5, rtol=1e-2)
-
-
 def test_positions_stay_exact_in_low_precision() -> None:
     layer, (q, k) = layer_of(most=500), random(2, 1, 2, 900, 8, dtype=torch.bfloat16)
     exact = layer.positions(q.double(), k.double())
     torch.testing.assert_close(layer.positions(q, k), exact, atol=1e-3, rtol=0)
     with torch.autocast("cpu", torch.bfloat16):
         torch.testing.assert_close(layer.positions(q.float(), k.float()), exact, atol=1e-3, rtol=0)
-
-
-def test_gradients_reach_queries_keys_and_table() -> None:
-    layer = layer_of().double()
-    q, k = random(2, 1, 6, 8).double().requires_grad_()
-    (gradient,) = torch.autograd.grad(layer(q, k)[..., -1, :].sum(), layer.weight)
-    assert gradient.abs().max() > 0.1
-
-    def sums(query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
-        return layer(query, key)[..., -1, :]
-
-    assert torch.autograd.gradcheck(sums, (q.detach().requires_grad_(), k.detach().requires_grad_()))

@@ -6,21 +6,16 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 
 from posenc import grid_encoding
 from posenc.grids import grid_coordinates
 from posenc.nn import GridEncoding, GridRotary
 from posenc.rotary import apply_rotary_axes, axial_frequencies, mixed_frequencies, mrope_frequencies
+from tests.taken import random
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16]
 LAYOUTS: Any = ["interleaved", "half"]
 UNIT = {torch.float32: 1e-6, torch.float64: 1e-14, torch.bfloat16: 2e-2}
-
-
-def random(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).to(dtype)
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -32,19 +27,6 @@ def test_codes_are_added_behind_the_class_tokens(dtype: torch.dtype) -> None:
     wanted = (x[:, 2:].double() + codes).to(dtype)
     torch.testing.assert_close(layer(x)[:, 2:], wanted, rtol=0, atol=UNIT[dtype])
     assert torch.equal(layer(x[0]), layer(x)[0])
-
-
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@given(cut=st.lists(st.integers(0, 14), max_size=3).map(sorted))
-def test_parts_are_the_whole(dtype: torch.dtype, cut: list[int]) -> None:
-    bounds = list(zip([0, *cut], [*cut, 14], strict=True))
-    codes, x = GridEncoding(8, (3, 4), class_tokens=2, dropout=0.0), random(2, 14, 8, dtype=dtype)
-    parts = [codes(x[:, a:b], offset=a) for a, b in bounds]
-    assert torch.equal(torch.cat(parts, dim=1), codes(x))
-    rotary, q = GridRotary(8, (3, 4), class_tokens=2), random(2, 3, 14, 8, dtype=dtype)
-    turned = [rotary(q[:, :, a:b], q[:, :1, a:b], offset=a) for a, b in bounds]
-    for whole, pieces in zip(rotary(q, q[:, :1]), zip(*turned, strict=True), strict=True):
-        torch.testing.assert_close(torch.cat(pieces, dim=2), whole, rtol=0, atol=UNIT[dtype])
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
@@ -76,16 +58,3 @@ def test_coordinates_are_another_grid() -> None:
     turned = layer(q, q[:, :1], coordinates=each)[0]
     torch.testing.assert_close(turned[0], GridRotary(8, (3, 5))(q, q)[0][0])
     torch.testing.assert_close(turned[1], apply_rotary_axes(q[1], each[1], axial_frequencies(8, 2)))
-
-
-@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
-def test_in_one_graph() -> None:
-    codes, rotary, x = GridEncoding(8, (3, 3), dropout=0.0), GridRotary(8, (3, 3)), random(1, 2, 9, 8)
-
-    def model(x: torch.Tensor) -> torch.Tensor:
-        y = codes(x[:, 0])[:, None]
-        q, k = rotary(x + y, x)
-        return q @ k.mT
-
-    torch._dynamo.reset()
-    torch.testing.assert_close(torch.compile(model, fullgraph=True, backend="eager")(x), model(x))

@@ -27,13 +27,6 @@ def test_adds_the_rows_and_keeps_the_shape(shape: tuple[int, ...]) -> None:
     assert torch.equal(layer(x), x + layer.weight[: shape[-2]])
 
 
-@pytest.mark.parametrize(("max_len", "dim", "size"), [(512, 768, 393_216), (197, 768, 151_296)])
-def test_sizes_of_bert_and_vit(max_len: int, dim: int, size: int) -> None:
-    layer = LearnedEncoding(dim, max_len)
-    assert sum(parameter.numel() for parameter in layer.parameters()) == size
-    assert list(layer.state_dict()) == ["weight"]
-
-
 @pytest.mark.parametrize("std", [0.02, 0.5, 0.0])
 def test_rows_start_with_the_standard_deviation_asked_for(std: float) -> None:
     torch.manual_seed(0)
@@ -41,27 +34,6 @@ def test_rows_start_with_the_standard_deviation_asked_for(std: float) -> None:
     assert weight.std().item() == pytest.approx(std, rel=0.01)
     assert abs(weight.mean().item()) <= 0.01 * std
     assert LearnedEncoding(512, 1000).weight.std().item() == pytest.approx(0.02, rel=0.01)
-
-
-def test_positions_per_sentence() -> None:
-    layer = plain(4, 5)
-    positions = torch.tensor([[0, 1, 2], [4, 0, 0]])
-    x = torch.randn(2, 3, 4)
-    assert torch.equal(layer(x, positions=positions), x + layer.weight[positions])
-
-
-def test_clamping_gives_the_last_row() -> None:
-    layer = plain(4, 5, overflow="clamp")
-    result = layer(torch.zeros(1, 9, 4))[0]
-    assert torch.equal(result[:5], layer.weight)
-    assert (result[5:] == layer.weight[4]).all()
-
-
-def test_only_visited_rows_get_a_gradient() -> None:
-    layer = plain(4, 6)
-    layer(torch.zeros(2, 3, 4), offset=1).sum().backward()
-    assert layer.weight.grad is not None
-    assert layer.weight.grad[:, 0].tolist() == [0, 2, 2, 2, 0, 0]
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])

@@ -2,96 +2,134 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
-import subprocess
+import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
 
 import pytest
 import torch
 import torch.distributed as dist
+from torch import Tensor
 
-import posenc
+from posenc import alibi_bias, alibi_slopes, apply_rotary, causal_mask, dot_product_attention
 from posenc.nn import RingAttention
-from tests import taken
+from posenc.parallel import Scheme, shard_positions
+from tests.taken import block
 
-WORKER = Path(__file__).with_name("ring_worker.py")
+N, HEADS, WIDTH = 16, 3, 8
+SCHEMES: tuple[Scheme, ...] = ("contiguous", "zigzag", "striped")
 needs_gloo = pytest.mark.skipif(
     not (dist.is_available() and dist.is_gloo_available()), reason="this torch has no gloo"
 )
 
 
-def run_ring(folder: Path, world: int = 2) -> list[tuple[int, str, str]]:
-    """The exit status, output and errors of each process; none of them outlives the call."""
-    environment = os.environ | {"PYTHONPATH": str(Path(posenc.__file__).parents[1]), "OMP_NUM_THREADS": "1"}
+@contextmanager
+def group(folder: Path, rank: int = 0, world: int = 1) -> Iterator[None]:
+    """A process group that meets in a file of this folder."""
     if sys.platform.startswith("linux"):
-        environment["GLOO_SOCKET_IFNAME"] = "lo"  # the name of this machine may lead nowhere
-    processes: list[subprocess.Popen[str]] = []
+        os.environ["GLOO_SOCKET_IFNAME"] = "lo"  # the name of this machine may lead nowhere
+    store, patience = (folder / "store").as_uri(), timedelta(seconds=30)
+    dist.init_process_group("gloo", init_method=store, rank=rank, world_size=world, timeout=patience)
     try:
-        for rank in range(world):
-            command = [sys.executable, str(WORKER), str(rank), str(world), str(folder)]
-            processes.append(
-                subprocess.Popen(
-                    command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-                )
-            )
-        texts = [process.communicate(timeout=90) for process in processes]
-        return [(p.returncode, *text) for p, text in zip(processes, texts, strict=True)]
+        yield
     finally:
-        for process in processes:
-            process.kill()
-            process.wait()
+        dist.destroy_process_group()
+
+
+def check(scheme: Scheme, dtype: torch.dtype, alibi: bool, causal: bool, local: bool = False) -> None:
+    """Outputs and gradients of this rank are rows of those of the whole sequence."""
+    generator = torch.Generator().manual_seed(0)
+    whole = torch.randn(4, 2, HEADS, N, WIDTH, generator=generator, dtype=torch.float64).to(dtype)
+    at = shard_positions(N, dist.get_rank(), dist.get_world_size(), scheme=scheme, like=whole)
+    slopes = alibi_slopes(HEADS) if alibi else None
+
+    def turned(q: Tensor, k: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        return (q, k) if alibi else (apply_rotary(q, positions), apply_rotary(k, positions))
+
+    q, k, v = (x.clone().requires_grad_() for x in whole[:3])
+    bias = None if slopes is None else alibi_bias(slopes, torch.arange(N), causal=causal)[None]
+    mask = causal_mask(N, like=whole) if causal else None
+    queries, keys = turned(q, k, torch.arange(N))
+    expected, _ = dot_product_attention(queries, keys, v, bias=bias, mask=mask)
+    wanted = torch.autograd.grad((expected * whole[3]).sum(), (q, k, v))
+
+    shards = [x[..., at, :].clone().requires_grad_() for x in whole[:3]]
+    positions = torch.arange(len(at)) if local else at
+    ring = RingAttention(causal=causal, slopes=slopes)
+    output = ring(*turned(shards[0], shards[1], positions), shards[2], positions)
+    got = torch.autograd.grad((output * whole[3][..., at, :]).sum(), shards)
+    slack = 32 * torch.finfo(dtype).eps
+    for ours, theirs in zip((output, *got), (expected, *wanted), strict=True):
+        torch.testing.assert_close(ours, theirs[..., at, :], rtol=slack, atol=slack)
+
+
+def check_uneven() -> None:
+    """The same error in every process, before anything goes round."""
+    n = 4 + dist.get_rank()
+    x = torch.zeros(n, WIDTH)
+    wanted = (
+        "query must have one shape and dtype in all processes, got (4, 8) torch.float32 on rank 0 and (5, 8)"
+    )
+    with pytest.raises(ValueError, match=re.escape(wanted)):
+        RingAttention()(x, x, x, torch.arange(n))
+
+
+def check_taken(ring: SimpleNamespace) -> None:
+    """The block of the chapter."""
+    q, k, v = torch.randn(3, HEADS, N, WIDTH, generator=torch.Generator().manual_seed(0))
+    at = ring.zigzag(N, dist.get_rank(), dist.get_world_size())
+    expected, _ = dot_product_attention(q, k, v, mask=causal_mask(N, like=q))
+    output = ring.ring_attention(*(x[:, at] for x in (q, k, v)), at)
+    torch.testing.assert_close(output, expected[:, at])
+
+
+def in_a_ring(rank: int, world: int, folder: Path) -> None:
+    """What one process of the ring does."""
+    torch.set_num_threads(1)
+    with group(folder, rank, world):
+        for scheme in SCHEMES:
+            for dtype in (torch.float64, torch.float32):
+                for alibi in (False, True):
+                    check(scheme, dtype, alibi=alibi, causal=scheme != "striped")
+        check_uneven()
+        check_taken(block("ring"))
+        with pytest.raises(AssertionError):  # counting from 0 on each rank is wrong, and nothing says so
+            check("contiguous", torch.float64, alibi=False, causal=True, local=True)
 
 
 @needs_gloo
 def test_a_ring_of_processes_equals_the_whole_sequence(tmp_path: Path) -> None:
     """That of the layer, with its gradients, and that of the chapter's block; not with positions from 0."""
-    (tmp_path / "ring.py").write_text(taken.codes()["ring"], encoding="utf-8")
-    for status, out, errors in run_ring(tmp_path):
-        assert status == 0, errors
-        said = [line for line in out.splitlines() if ": " in line]
-        assert said == [
-            "RingAttention: equal",
-            "uneven shards: refused",
-            "ring.py: equal",
-            "counting from 0: different",
-        ]
+    world = 2
+    with multiprocessing.get_context("spawn").Pool(world) as pool:
+        ranks = [(rank, world, tmp_path) for rank in range(world)]
+        pool.starmap_async(in_a_ring, ranks, chunksize=1).get(timeout=90)
 
 
 def test_without_a_process_group_it_says_what_to_do() -> None:
     x, positions = torch.ones(2, 4), torch.arange(2)
-    with pytest.raises(
-        RuntimeError, match=r"RingAttention needs torch\.distributed\.init_process_group in every"
-    ):
+    says = r"RingAttention needs torch\.distributed\.init_process_group in every"
+    with pytest.raises(RuntimeError, match=says):
         RingAttention()(x, x, x, positions)
 
 
-@pytest.fixture
-def alone(tmp_path: Path) -> Any:
-    """A group of this process alone: the ring has one step."""
-    dist.init_process_group("gloo", init_method=(tmp_path / "store").as_uri(), rank=0, world_size=1)
-    yield
-    dist.destroy_process_group()
-
-
 @needs_gloo
-@pytest.mark.usefixtures("alone")
-def test_a_ring_of_one_and_bad_input(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ring_of_one_and_bad_input(tmp_path: Path) -> None:
     x = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(0))
-    positions = torch.arange(3)
-    ring = RingAttention(slopes=posenc.alibi_slopes(2))
-    bias = posenc.alibi_bias(posenc.alibi_slopes(2), 3)
-    expected, _ = posenc.dot_product_attention(x, x, x, bias=torch.from_numpy(bias))
-    torch.testing.assert_close(ring(x, x, x, positions), expected)
-    with pytest.raises(ValueError, match=r"query_positions must have shape \(3,\), got \(2,\)"):
-        ring(x, x, x, positions[:2])
-    with pytest.raises(TypeError, match="positions must be a tensor, got list"):
-        ring(x, x, x, [0, 1, 2])
-    with pytest.raises(TypeError, match=r"value must be a floating tensor, got torch\.int64"):
-        ring(x, x, x.long(), positions)
-    with pytest.raises(TypeError, match="causal must be True or False, got None"):
-        RingAttention(causal=None)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="scale must be finite, got inf"):
-        RingAttention(scale=float("inf"))
+    positions, ring = torch.arange(3), RingAttention(slopes=alibi_slopes(2))
+    expected, _ = dot_product_attention(x, x, x, bias=torch.from_numpy(alibi_bias(alibi_slopes(2), 3)))
+    with group(tmp_path):
+        torch.testing.assert_close(ring(x, x, x, positions), expected)
+        with pytest.raises(ValueError, match=r"query_positions must have shape \(3,\), got \(2,\)"):
+            ring(x, x, x, positions[:2])
+        with pytest.raises(TypeError, match="positions must be a tensor, got list"):
+            ring(x, x, x, [0, 1, 2])
+        with pytest.raises(TypeError, match=r"value must be a floating tensor, got torch\.int64"):
+            ring(x, x, x.long(), positions)
     assert repr(RingAttention()) == "RingAttention(causal=True, slopes=None, scale=None)"

@@ -9,11 +9,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch._dynamo.testing import CompileCounter
 
 from posenc import apply_rotary
 from posenc.nn import RotaryEmbedding
-from posenc.rotary import head_frequencies, interleaved_to_half, yarn_attention_factor, yarn_frequencies
+from posenc.rotary import head_frequencies, yarn_attention_factor, yarn_frequencies
 from posenc.rotary._turn import Layout
 
 LAYOUTS = pytest.mark.parametrize("layout", ["interleaved", "half"])
@@ -59,16 +58,6 @@ def test_each_keeps_its_dtype(compiled: bool) -> None:
         assert [x.dtype for x in rotary(low, high)] == [low.dtype, high.dtype]
 
 
-@LAYOUTS
-@pytest.mark.parametrize("dim", [2, 4, 6, 10, 64])
-def test_a_step_is_within_one_rounding_of_the_full_pass(layout: Layout, dim: int) -> None:
-    """Of each of the two products whose sum it is."""
-    rotary, (q, _) = RotaryEmbedding(dim, layout=layout), pair(2, 3, 30, dim)
-    full, _ = rotary(q, q)
-    steps = torch.cat([rotary(x, x, offset=t)[0] for t, x in enumerate(q.split(1, dim=-2))], dim=-2)
-    assert (steps - full).abs().max() <= 2**-23 * q.abs().max()
-
-
 @given(
     length=st.integers(1, 12), offset=st.integers(0, 1000), layout=st.sampled_from(["interleaved", "half"])
 )
@@ -80,29 +69,12 @@ def test_token_by_token_equals_the_full_pass(length: int, offset: int, layout: L
         assert torch.equal(torch.cat(parts, dim=-2), whole)
 
 
-def test_decoding_with_a_cache_of_turned_keys_gives_the_scores_of_the_full_pass() -> None:
-    rotary, (q, k) = RotaryEmbedding(16), pair(1, 2, 20, 16)
-    full_q, full_k = rotary(q, k)
-    cache = torch.empty(1, 2, 0, 16)
-    for t in range(20):
-        q_t, k_t = rotary(q[:, :, t : t + 1], k[:, :, t : t + 1], offset=t)
-        cache = torch.cat([cache, k_t], dim=2)
-        torch.testing.assert_close(q_t @ cache.mT, full_q[:, :, t : t + 1] @ full_k[:, :, : t + 1].mT)
-
-
 def test_positions_per_sentence_real_and_beyond_the_table() -> None:
     rotary, (q, k) = RotaryEmbedding(8, max_len=4), pair(2, 3, 2, 8)
     positions = torch.tensor([[0.5, 1.5], [1e6, 1e6 + 1]])
     turned, _ = rotary(q, k, positions=positions)
     for b in range(2):
         torch.testing.assert_close(turned[b], apply_rotary(q[b], positions[b]), rtol=0, atol=1e-6)
-
-
-def test_left_padding_counted_from_the_first_token_scores_like_no_padding() -> None:
-    rotary, (q, k) = RotaryEmbedding(8), pair(1, 2, 6, 8)
-    shifted_q, shifted_k = rotary(*(torch.nn.functional.pad(x, (0, 0, 3, 0)) for x in (q, k)))
-    plain_q, plain_k = rotary(q, k)
-    torch.testing.assert_close((shifted_q @ shifted_k.mT)[..., 3:, 3:], plain_q @ plain_k.mT)
 
 
 @LAYOUTS
@@ -147,34 +119,10 @@ def test_frequencies_of_each_head_and_of_a_longer_context() -> None:
     torch.testing.assert_close(rotary(q, k)[1], apply_rotary(k, 5, frequencies=yarn, scale=scale))
 
 
-def test_both_layouts_give_the_same_scores_after_conversion() -> None:
-    q, k = pair(1, 3, 7, 16)
-    a, b = RotaryEmbedding(16)(q, k)
-    c, d = RotaryEmbedding(16, layout="half")(interleaved_to_half(q), interleaved_to_half(k))
-    torch.testing.assert_close(a @ b.mT, c @ d.mT, rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("inference", [False, True])
-def test_two_graphs_for_any_number_of_lengths(inference: bool) -> None:
-    torch._dynamo.reset()
-    counter, rotary = CompileCounter(), RotaryEmbedding(16, rotary_dim=12)
-    compiled = torch.compile(rotary, backend=counter, fullgraph=True)
-    with torch.inference_mode(inference):
-        for length in (5, 9, 2000):
-            q, k = pair(1, 2, length, 16)
-            for ours, eager in zip(compiled(q, k), rotary(q, k), strict=True):
-                torch.testing.assert_close(ours, eager, rtol=0, atol=1e-6)
-        assert counter.frame_count <= 2
-        for offset in range(20, 40):
-            compiled(q[:, :, :1], k[:, :, :1], offset=offset)
-        assert counter.frame_count <= 4
-
-
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
 @pytest.mark.filterwarnings("ignore:`torch.jit.script")  # torch's own compiler uses it
-@LAYOUTS
-def test_compiled_code_gives_the_same_numbers(layout: Layout) -> None:
+def test_compiled_code_gives_the_same_numbers() -> None:
     torch._dynamo.reset()
-    rotary, (q, k) = RotaryEmbedding(16, layout=layout), pair(1, 2, 50, 16)
+    rotary, (q, k) = RotaryEmbedding(16), pair(1, 2, 50, 16)
     compiled = torch.compile(rotary, fullgraph=True)
     torch.testing.assert_close(compiled(q, k)[0], rotary(q, k)[0], rtol=0, atol=1e-6)

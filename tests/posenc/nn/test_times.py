@@ -10,18 +10,15 @@ import torch
 
 from posenc import time_encoding
 from posenc.nn import TimeEncoding
+from tests.taken import random
 
 PERIODS: dict[str, Any] = {"shortest": 0.2, "longest": 120.0}
 T = torch.tensor([0.0, 0.4, 1.3, 1.2, 59.9])
 
 
-def inputs(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(0)).to(dtype)
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
 def test_adds_the_codes_of_the_times(dtype: torch.dtype) -> None:
-    layer, x = TimeEncoding(8, **PERIODS), inputs(2, 5, 8, dtype=dtype)
+    layer, x = TimeEncoding(8, **PERIODS), random(2, 5, 8, dtype=dtype)
     wide = torch.float64 if dtype == torch.float64 else torch.float32
     codes = time_encoding(T, 8, **PERIODS, dtype=wide)
     assert torch.equal(layer(x, T), (x + codes).to(dtype))
@@ -49,6 +46,6 @@ def test_a_learned_scale_is_one_parameter_that_multiplies_times() -> None:
 
 
 def test_low_precision_reaches_the_scale_alone() -> None:
-    layer, x = TimeEncoding(8, **PERIODS, learned_scale=True), inputs(5, 8)
+    layer, x = TimeEncoding(8, **PERIODS, learned_scale=True), random(5, 8)
     before = layer(x, T.double() + 10_000)
     assert torch.equal(layer.bfloat16()(x, T.double() + 10_000), before)

@@ -154,8 +154,8 @@ longcat_flash mistral4 openai_privacy_filter youtu"""
 TYPES, ADJACENT = _TYPES.split(), _ADJACENT.split()
 
 
-def rope_of(*change: str) -> Any:
-    return block("from_config", *change).Rope
+def rope_of() -> Any:
+    return block("from_config").Rope
 
 
 def modeling(config: Any) -> Any:
@@ -286,24 +286,3 @@ def test_types_at_their_defaults(name: str) -> None:
 def test_composite_files_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="text_config"):
         rope_of()(MAPPING[name]().to_dict(), HALF)
-
-
-@pytest.mark.parametrize(
-    ("name", "old", "new"),
-    [
-        ("deepseek_v3", "(m, m_all) if m and m_all else (1, 0)", "(1, 0)"),
-        ("glm4", 'if self.layout == "half"', 'if self.layout != "half"'),
-    ],
-)
-def test_a_planted_fault_is_seen(name: str, old: str, new: str) -> None:
-    _, layout, handled, _ = HUB[name]
-    config, both = forms(name)
-
-    def check(make: Any) -> None:
-        rope = make(both["hub"], layout, handled)
-        same(rope, config)
-        same_scores(rope, config)
-
-    check(rope_of())
-    with pytest.raises(AssertionError):
-        check(rope_of(old, new))

@@ -44,37 +44,3 @@ def test_attention_is_that_of_llama_with_its_cache(dtype: torch.dtype) -> None:
         close(mine, step)
     assert kept is not None
     close(kept[0], cache.layers[0].keys)
-
-
-@DTYPES
-def test_alibi_with_pads_and_a_cache_is_that_of_bloom(dtype: torch.dtype) -> None:
-    """Pads on the left, and the last two queries alone: only what stands at real tokens counts."""
-    config = transformers.BloomConfig(hidden_size=48, n_head=6)
-    layer = seeded(modeling("bloom").BloomAttention, config, layer_idx=0).to(dtype)
-    x = random(2, 30, 48).to(dtype)
-    pads = torch.arange(30) < torch.tensor([[0], [11]])
-    bias = modeling("bloom").build_alibi_tensor((~pads).long(), 6, dtype)
-    hidden = torch.ones(30, 30).triu(1).bool() | pads[:, None, None]
-    least = torch.finfo(dtype).min
-    theirs, _ = layer(
-        x, torch.zeros_like(x), bias, torch.zeros(2, 1, 30, 30, dtype=dtype).masked_fill(hidden, least)
-    )
-    q, k, v = layer._reshape(layer.query_key_value(x))
-    ours = block("alibi").alibi_attention(q, k, v, pads)
-    last = block("alibi").alibi_attention(q[:, :, 28:], k, v, pads)
-    close(layer.dense(ours.transpose(1, 2).flatten(-2))[~pads], theirs[~pads])
-    close(layer.dense(last.transpose(1, 2).flatten(-2)), theirs[:, 28:])
-
-
-def test_padding_leaks_into_gpt2_as_positions_alone() -> None:
-    """With its mask, wrapped as the block says; without, what pads hold gets in, too."""
-    sizes = {"n_embd": 32, "n_layer": 2, "n_head": 2, "vocab_size": 50, "n_positions": 64}
-    net = seeded(transformers.GPT2Model, transformers.GPT2Config(**sizes))
-    check = block("padding_check").check_padding
-    ids = [torch.tensor([3, 4, 5, 6]), torch.tensor([9, 8])]
-    with torch.no_grad():
-        report = check(lambda ids, pads: net(input_ids=ids, attention_mask=(~pads).long())[0], ids)
-        bare = check(lambda ids, pads: net(input_ids=ids)[0], ids)
-    assert max(report["right"]) < 1e-4
-    assert report["left"][0] > 0.01 > 1e-4 > report["left"][1]
-    assert min(bare["left"]) > 0.01

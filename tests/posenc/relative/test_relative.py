@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posenc import relative
-from posenc.alibi import alibi_bias
 from posenc.attention import dot_product_attention
 from posenc.relative import fire_bias, kerple_bias, relative_bias, relative_offsets, t5_bias, t5_bucket
 from posenc.shift import toeplitz_spread
+from tests.posenc.refusals import refused
 
 RNG = np.random.default_rng(0)
 TABLE = RNG.normal(size=(9, 3))
@@ -99,40 +99,6 @@ def test_a_matrix_owns_its_numbers_and_no_more() -> None:
         bias = t5_bias(torch.randn(32, 4), n_query, n_key)
         assert bias.is_contiguous()
         assert bias.untyped_storage().nbytes() == bias.nbytes
-
-
-def test_stacked_weights_under_vmap() -> None:
-    two = [torch.from_numpy(np.stack([w, w / 2])) for w in (*FIRE, 1 + R1)]
-    both = torch.vmap(lambda *w: fire_bias(w[0], w[1], w[2], w[3], 5, c=w[4][0]))(*two)
-    for j in (0, 1):
-        w1, b1, w2, b2, r = (w[j] for w in two)
-        torch.testing.assert_close(both[j], fire_bias(w1, b1, w2, b2, 5, c=r[0]))
-    slopes = torch.tensor([[0.5, 1.0], [0.1, 0.2]])
-    for bias in (alibi_bias, lambda m, n: kerple_bias(m, m, n)):
-        torch.testing.assert_close(
-            torch.vmap(lambda m, bias=bias: bias(m, 5))(slopes), torch.stack([bias(m, 5) for m in slopes])
-        )
-
-
-def test_an_exported_graph_takes_any_length() -> None:
-    table, (r1, r2) = torch.from_numpy(TABLE[:8]), torch.rand(2, 3)
-    w1, b1, w2, b2 = map(torch.from_numpy, FIRE)
-
-    class Biases(torch.nn.Module):
-        def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
-            n = x.shape[0]
-            return [
-                relative_bias(table[1:], n),
-                t5_bias(table, 1, n, **SMALL),
-                kerple_bias(r1, r2, n),
-                fire_bias(w1, b1, w2, b2, n),
-                alibi_bias(r1, n),
-            ]
-
-    lengths = {"x": {0: torch.export.Dim("n", min=2, max=1000)}}
-    exported = torch.export.export(Biases(), (torch.ones(7),), dynamic_shapes=lengths).module()
-    for n in (7, 13):
-        torch.testing.assert_close(exported(torch.ones(n)), Biases()(torch.ones(n)))
 
 
 # --- T5
@@ -252,19 +218,6 @@ def test_shaw_is_its_definition() -> None:
     np.testing.assert_allclose(relative.shaw_attention(q, k, v, a)[0], weights @ v)
 
 
-def test_shaw_decodes() -> None:
-    q, k, v = RNG.normal(size=(3, 2, 9, 4))
-    a, b = RNG.normal(size=(2, 5, 4))
-    mask = np.triu(np.ones((9, 9), dtype=bool), 1)
-    full, _ = relative.shaw_attention(q, k, v, a, b, mask=mask)
-    for t in range(9):
-        now, so_far = q[:, t : t + 1], (k[:, : t + 1], v[:, : t + 1])
-        positions: list[dict[str, Any]] = [{}, {"query_positions": [t], "key_positions": t + 1}]
-        for where in positions:
-            one, _ = relative.shaw_attention(now, *so_far, a, b, **where)
-            np.testing.assert_allclose(one[:, 0], full[:, t])
-
-
 def test_shaw_with_a_table_of_zeros_is_attention() -> None:
     q, k, v = RNG.normal(size=(3, 5, 4))
     ours = relative.shaw_attention(q, k, v, np.zeros((3, 4)), np.zeros((3, 4)))
@@ -275,21 +228,14 @@ def test_shaw_with_a_table_of_zeros_is_attention() -> None:
 # --- Errors
 
 THREE, ROWS = np.zeros((2, 3)), np.zeros((5, 3))
-KIND: Any = "exp"
-REFUSED: list[tuple[Any, type[Exception], str]] = [
+test_errors_name_the_argument = refused([
     (lambda: relative_offsets(3, 2), ValueError, "query_positions must be at most key_positions.*3 and 2"),
-    (lambda: relative_offsets(3, np.arange(5)), TypeError, "query_positions must be an array"),
-    (lambda: relative_offsets(-1), ValueError, "query_positions must be at least 0, got -1"),
-    (lambda: relative_offsets(True), TypeError, "query_positions must be an integer n"),
     (lambda: relative_offsets(np.zeros((2, 3)), np.zeros(3)), ValueError, "same leading axes"),
     (lambda: relative.toeplitz_bias(np.zeros(4), 3), ValueError, r"values must have shape .* got \(4,\)"),
     (lambda: relative_bias(np.zeros(4), 3), ValueError, r"2K \+ 1 rows.* got 4"),
-    (lambda: relative_bias(np.zeros(3, dtype=int), 3), TypeError, "table must be floating"),
-    (lambda: relative_bias(np.zeros((3, 1, 1)), 3), ValueError, "table must have shape"),
     (lambda: relative_bias(np.zeros(3), [0.5]), TypeError, "must be integers"),
     (lambda: relative_bias(torch.zeros(3), [1]), TypeError, "same library as the parameters, got list"),
     (lambda: t5_bias(np.zeros(33), 3), ValueError, r"table must have num_buckets = 32 rows .*\(33,\)"),
-    (lambda: t5_bias(np.zeros(1), 3, bidirectional=False), ValueError, "table must have num_buckets = 32 rows"),
     (lambda: t5_bias(np.ones((12, 32)), 3), ValueError, r"table must have num_buckets = 32 rows .*12, 32"),
     (lambda: t5_bucket([0.5]), TypeError, "offsets must be integers, got dtype float64"),
     (lambda: t5_bucket(3, max_distance=2**60), ValueError, "max_distance must be at most 2"),
@@ -300,8 +246,6 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: kerple_bias(1.0, 2.5, 3, kind="power"), ValueError, "r2 must be above 0 and at most 2, got 2.5"),
     (lambda: kerple_bias(R1, R2[:2], 3), ValueError, r"r1 and r2 must .* \(3,\) and \(2,\)"),
     (lambda: kerple_bias(R1, R2.astype("f"), 3), TypeError, "r2 must have the dtype of r1"),
-    (lambda: kerple_bias(1.0, 1.0, 3, kind=KIND), ValueError, 'kind must be "log" or "power"'),
-    (lambda: relative.fire_distance(3, c=0), ValueError, "c must be above 0|c must be floating"),
     (lambda: relative.fire_distance(3, threshold=np.ones(2)), ValueError, r"threshold must be one number"),
     (lambda: fire_bias(*FIRE[:2], FIRE[2].T, FIRE[3], 3), ValueError, r"head_weight must have shape|head_bias must"),
     (lambda: relative.shaw_scores(THREE, np.zeros((5, 4))), ValueError, "table"),
@@ -309,10 +253,4 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda: relative.shaw_scores(THREE, np.zeros((5, 3), "f")), TypeError, "table must have the dtype"),
     (lambda: relative.shaw_scores(THREE, ROWS, [1, 2, 3]), ValueError, "one position for each of 2 queries"),
     (lambda: relative.shaw_values(THREE, ROWS, [0, 1], [0, 1]), ValueError, r"weights must .* \(\.\.\., 2, 2\)"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("call", "error", "says"), REFUSED)
-def test_errors_name_the_argument(call: Any, error: type[Exception], says: str) -> None:
-    with pytest.raises(error, match=says):
-        call()
+])  # fmt: skip
