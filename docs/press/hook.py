@@ -21,7 +21,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import event_priority
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import AnchorLink, TableOfContents
@@ -124,6 +124,9 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
         files.append(File.generated(config, f"labs/{lab.name}", abs_src_path=str(labs.source(lab))))
     names = [file.src_uri for file in files.documentation_pages()]
     BOOK.check_heads(names)
+    for file in files.documentation_pages():
+        if BOOK.meta(file.src_uri).get("draft"):  # it need not stand in the navigation
+            file.inclusion = InclusionLevel.NOT_IN_NAV
     global KEPT
     root = Path(config.config_file_path).parents[3]
     KEPT = KeptPages(BOOK, names, [root / "mkdocs.yml", Path(config.config_file_path)])
@@ -217,8 +220,8 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
     BOOK.titles |= {other.file.src_uri: str(other.title) for other in nav.pages}
     if kept(page):
         return
-    context["twins"] = languages.twins(page.url, context["base_url"], BOOK.url)
     name = page.file.src_uri
+    context["twins"] = languages.twins(page.url, context["base_url"], BOOK.url, languages.having(name, BOOK))
     context["has_formulas"] = bool(BOOK.formulas.get(name))
     if name in BOOK.run_in_page:
         context["runtime"] = pyodide.config(context["base_url"])
@@ -236,6 +239,7 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     if not (built := kept(page)):
         output = formulas.as_mathml(output, BOOK, name)
         output = markup.squeezed(markup.drawings_back(output, BOOK, name))
+        output = markup.with_draft(output, BOOK, name)
         links = {file.src_uri: found for file, found in (page.links_to_anchors or {}).items()}
         characters = "".join(sorted(BOOK.characters.get(name, ())))
         anchors, beside = sorted(page.present_anchor_ids or ()), exports.beside(BOOK, name)
@@ -253,7 +257,13 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
 
 def on_template_context(context: dict[str, Any], template_name: str, config: MkDocsConfig) -> None:
     context["twins"] = languages.twins("index.html", context["base_url"], BOOK.url)
-    context["twins_of"] = lambda url: languages.twins(url, context["base_url"], BOOK.url)
+
+    def twins_of(file: File) -> list[dict[str, str]]:
+        there = languages.having(file.src_uri, BOOK)
+        twins = languages.twins(file.url, context["base_url"], BOOK.url)
+        return [twin for twin in twins if twin["lang"] in there]
+
+    context["twins_of"] = twins_of
 
 
 @event_priority(-50)  # when the search plugin has written its index

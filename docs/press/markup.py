@@ -19,6 +19,10 @@ PENDING = {
     "en": "Blocks of this page that have not run yet: {}. Drawings may be older until then; the page loads again.",
     "zh": "本页还有 {} 段代码没有运行；在此之前，图可能是旧的，也可能没有。运行完以后，页面会自己刷新。",
 }
+DRAFT = {
+    "en": "This page is a draft: its counterpart in Chinese is missing, or does not say the same yet.",
+    "zh": "本页是草稿：英文版还没有对应的一页，或者两边说的还不一样。",
+}
 _TOKEN = "POSENCFIGURE{}END"
 _DRAWING = re.compile(r'(<figure class="plot">)(<svg .*?</svg>)', re.DOTALL)
 _OUTPUT = re.compile(r'<div class="[\w -]*\boutput no-copy highlight">(.*?</pre>)</div>', re.DOTALL)
@@ -137,8 +141,16 @@ def with_pending(html: str, count: int, language: str) -> str:
         "setInterval(async()=>{const r=await fetch('/progress.txt');"
         "if(r.ok)document.getElementById('progress').textContent=await r.text()},1000)"
     )
-    note = f'<div class="admonition note"><p>{said} <span id="progress"></span></p><script>{script}</script></div>\n'
-    return html.replace("<h1", f"{note}<h1", 1)
+    return _noted(html, f'<p>{said} <span id="progress"></span></p><script>{script}</script>')
+
+
+def with_draft(html: str, book: Book, name: str) -> str:
+    """The page; where it is a draft, it says so above its title."""
+    return _noted(html, f"<p>{DRAFT[book.language]}</p>") if book.meta(name).get("draft") else html
+
+
+def _noted(html: str, said: str) -> str:
+    return html.replace("<h1", f'<div class="admonition note">{said}</div>\n<h1', 1)
 
 
 def _faults(faults: list[pages.Fault]) -> str:

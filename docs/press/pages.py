@@ -188,6 +188,11 @@ class Page:
         return self.path.suffix == ".py"
 
     @property
+    def is_draft(self) -> bool:
+        """Written in one language only, so far: `draft: true`."""
+        return bool(self.meta.get("draft"))
+
+    @property
     def parts(self) -> list[Part]:
         return [part for unit in self.blocks for part in unit.parts]
 

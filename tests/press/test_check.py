@@ -169,6 +169,46 @@ def test_the_book_has_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
     assert walk.main([]) == 0, capsys.readouterr().out
 
 
+LIGHT = """
+import re, sys, tomllib
+from importlib import metadata
+project = tomllib.load(open("pyproject.toml", "rb"))["project"]
+wanted = {re.split("[=><]", each)[0] for each in project["dependencies"] + project["optional-dependencies"]["check"]}
+for module, distributions in metadata.packages_distributions().items():
+    if not wanted & {each.lower().replace("_", "-") for each in distributions} and module not in ("press", "posenc"):
+        sys.modules[module] = None
+from press.check import cli, typography
+sys.exit(cli.main(["rotary"]))
+"""
+
+
+def test_it_needs_nothing_but_its_extra() -> None:
+    command = [sys.executable, "-c", LIGHT]
+    env = os.environ | cache.environment()
+    done = subprocess.run(command, cwd=cache.ROOT, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "not checked: names of layers and pictures, without torch matplotlib" in done.stdout
+
+
+def test_a_draft_in_one_language_is_named_and_not_compared(
+    docs: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    page = docs / "en" / "a.md"
+    text = page.read_text(encoding="utf-8").replace("{#t}", "{#other}")
+    page.write_text(text, encoding="utf-8")
+    assert walk.main(["a"]) == 1
+    assert "on the English page" in capfd.readouterr().out
+    page.write_text(text.replace("---\n", "---\ndraft: true\n", 1), encoding="utf-8")
+    walk.main(["a"])
+    said = capfd.readouterr().out
+    assert "on the English page" not in said
+    assert f"drafts: {page}" in said
+    (docs / "zh" / "a.md").unlink()
+    assert pages.same_files(docs / "en", docs / "zh") == []
+    page.write_text(text, encoding="utf-8")
+    assert len(pages.same_files(docs / "en", docs / "zh")) == 1
+
+
 BROKEN = "---\ntitle: a\ntags: [b\nneeds: c: d\n---\n\n# T {#t}\n"
 
 

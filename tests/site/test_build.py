@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from press import labs
+from press import labs, markup
 from press.cache import ROOT
 
 from tests.site.sitebuild import build, different
@@ -83,7 +83,9 @@ def test_a_failing_cell_stops_a_build_by_file_and_line(mini_book: Path) -> None:
     assert "print(6 / 0)" in said
 
 
-def test_a_lab_is_run_once_for_both_books_and_what_was_removed_is_gone(mini_book: Path) -> None:
+def test_a_lab_is_run_once_a_draft_stands_alone_and_what_was_removed_is_gone(mini_book: Path) -> None:
+    head = "---\ntitle: D\ndescription: d\ndraft: true\n---\n"
+    (mini_book / "docs" / "en" / "draft.md").write_text(f"{head}# D {{#d}}\n\nText.\n", encoding="utf-8")
     site = mini_book / "site"
     (site / "en").mkdir(parents=True)
     (site / "en" / "removed.html").write_text("old")
@@ -93,4 +95,9 @@ def test_a_lab_is_run_once_for_both_books_and_what_was_removed_is_gone(mini_book
     for book in BOOKS:
         assert "42" in (site / book / "labs" / "masks.html").read_text(encoding="utf-8")
     assert not (site / "en" / "removed.html").exists()
+    draft = (site / "en" / "draft.html").read_text(encoding="utf-8")
+    assert markup.DRAFT["en"] in draft
+    assert 'href="../zh/index.html" hreflang="zh"' in draft
+    assert "zh/draft.html" not in draft + (site / "en" / "sitemap.xml").read_text(encoding="utf-8")
+    assert markup.DRAFT["en"] not in (site / "en" / "order.html").read_text(encoding="utf-8")
     assert (site / "index.html").is_file()

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 
 from press import cache
 from press.cache import ROOT
-from press.check import pages, terms, update_outputs
+from press.check import facts, pages, terms, update_outputs
 from press.pages import Page, read
 from press.running import outputs
 
@@ -45,7 +45,7 @@ def faults_beside_pages() -> Iterator[str]:
     try:
         from press.check import typography
     except ImportError as error:
-        yield f"Chinese typography is not checked: {error}; it comes with `pip install -e '.[test]'`"
+        yield f"Chinese typography is not checked: {error}; it comes with `pip install -e '.[check]'`"
     else:
         for text in typography.texts():
             yield from typography.faults(text)
@@ -96,6 +96,12 @@ def main(arguments: list[str], write: bool = False) -> int:
     if not wanted.names:
         found += faults_beside_pages()
     print(*dict.fromkeys(found), sep="\n", end="\n" if found else "")
+    if drafts := [page.path for book in books.values() for page in book.values() if page.is_draft]:
+        print("drafts:", *map(cache.shown, drafts))
+    if facts.NOT_INSTALLED:
+        print("not checked: names of layers and pictures, without", *facts.NOT_INSTALLED)
+    if not wanted.run and not write:
+        print("not checked: what blocks print and draw; --run, or the tests, run them")
     return bool(found)
 
 

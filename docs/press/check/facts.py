@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import pkgutil
 import re
 from collections import defaultdict
@@ -19,6 +20,9 @@ from press.pages import Fault, Page, read
 _NAME = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*\b")
 _NOT_NAMES = re.compile(r"\"[^\"]*\"|'[^']*'|\\[a-z]+|[\w./-]*\.(?:py|json|md|yml|toml)\b|--?[a-z][\w-]*")
 _ROOTS = {name: [name] for name in ("posenc", "numpy", "torch")}  # what a name in code stands for
+# Whoever mends a typo may lack these; then names that stand in what imports them are not checked.
+NOT_INSTALLED = [name for name in ("torch", "matplotlib") if importlib.util.find_spec(name) is None]
+_HEAVY = re.compile(r"(?:torch|nn|plot|posenc\.(?:nn|plot|experiments))\b")
 _ROOTS |= {"nn": ["posenc.nn", "torch.nn"], "plot": ["posenc.plot"], "np": ["numpy"]}
 
 
@@ -77,7 +81,7 @@ def _is(chain: str) -> bool:
         with contextlib.suppress(ImportError, AttributeError):
             pkgutil.resolve_name(f"{module}.{rest}")
             return True
-    return root not in _ROOTS
+    return root not in _ROOTS or bool(NOT_INSTALLED and _HEAVY.match(chain))
 
 
 # --- Numbers ------------------------------------------------------------------------------------------------
@@ -203,7 +207,7 @@ def letters(page: Page, language: str) -> list[Fault]:
     """A letter in a formula stands in the tables of the notation: for the book, or for this chapter, and is used."""
     if page.path.stem == "notation":
         return list(_unused(page))
-    if page.is_lab:  # it has its own
+    if page.is_lab or page.is_draft:  # it has its own
         return []
     known, found = set(_notation(language, page.path.stem)), []
     for formula in page.formulas:
