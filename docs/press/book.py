@@ -35,6 +35,7 @@ class Book:
     folder: Path = Path()  # of its sources
     url: str = ""
     contents: list[str] = field(default_factory=list)  # its pages in the order in which they are read
+    parts: dict[str, list[str]] = field(default_factory=dict)  # the chapters of a part, by its first page
     titles: dict[str, str] = field(default_factory=dict)
     serving: bool = False  # a fault is shown, and does not stop the process
     prepared: dict[str, Prepared] = field(default_factory=dict)

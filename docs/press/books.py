@@ -43,7 +43,8 @@ class Order:
 
 def names(root: Path, language: str) -> list[str]:
     """The pages of a book."""
-    chapters = sorted(path.name for path in (root / "docs" / language).glob("*.md"))
+    folder = root / "docs" / language
+    chapters = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.md"))
     return chapters + [f"labs/{path.name}" for path in labs.of_book(root / "docs" / language)]
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from press import BookError, labs, snippets
 from press.pages import Page, front_matter, parse
-from press.reading_order import is_chapter, stem
+from press.reading_order import is_chapter, stem, with_chapters
 
 if TYPE_CHECKING:
     from press.book import Book
@@ -98,7 +98,8 @@ def beside(book: Book, name: str) -> dict[str, str]:
     """The files that go with a page, by their names in its folder."""
     file = PurePosixPath(name).stem
     page = book.page(name)
-    text = parse(snippets.filled(page.text, book.folder), page.path)
+    filled = with_chapters(snippets.filled(page.text, book.folder), name, book)
+    text = parse(filled, page.path)
     files = {f"{file}.md": markdown(text, book.language, book.printed(name))}
     files |= snippets.files(page.text, book.folder)
     if labs.is_lab(name):

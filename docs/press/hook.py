@@ -140,6 +140,14 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> None:
     BOOK.contents = [page.file.src_uri for page in nav.pages]
+    for page, name in zip(nav.pages, BOOK.contents, strict=True):
+        BOOK.titles[name] = str(page.title or BOOK.meta(name).get("title"))
+    for section in filter(lambda item: item.is_section, nav.items):
+        first, *rest = [page.file.src_uri for page in section.children]
+        BOOK.parts[first] = rest
+    chapters = [page for page in nav.pages if reading_order.is_chapter(page.file.src_uri, BOOK)]
+    for number, page in enumerate(chapters, 1):
+        page.title = f"{number} {page.title}"
 
 
 def on_env(env: Environment, config: MkDocsConfig, files: Files) -> None:
@@ -191,7 +199,8 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if kept(page) or not BOOK.language:
         return markdown
     name = page.file.src_uri
-    markdown = markup.marked(snippets.filled(markdown, BOOK.folder, links=True), BOOK, name)
+    markdown = reading_order.with_chapters(snippets.filled(markdown, BOOK.folder, links=True), name, BOOK)
+    markdown = markup.marked(markdown, BOOK, name)
     return labs.with_downloads(markdown, name, BOOK.language) if labs.is_lab(name) else markdown
 
 
@@ -217,7 +226,6 @@ def plain_titles(items: Any) -> None:
 def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation) -> None:
     if not BOOK.language:
         return
-    BOOK.titles |= {other.file.src_uri: str(other.title) for other in nav.pages}
     if kept(page):
         return
     name = page.file.src_uri

@@ -107,6 +107,8 @@ class KeptPages:
         """The text of a page, and of the chapters whose blocks it collects."""
         text = self.book.text(name)
         chapters = [self.book.folder / f"{chapter}.md" for chapter in snippets.chapters(text)]
+        if name.startswith("parts/"):  # it says how long its chapters are
+            chapters = sorted(self.book.folder.glob("*.md"))
         return [text, *(path.read_text(encoding="utf-8") for path in chapters if path.is_file())]
 
 

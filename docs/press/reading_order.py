@@ -8,6 +8,7 @@ with every chapter that it needs.
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,7 @@ def way(name: str, book: Book) -> tuple[dict[str, Any], list[str]]:
     labs = [lab for lab in book.contents if is_lab(lab) and stem(name) in book.meta(lab).get("needs", [])]
     file = PurePosixPath(name).stem
     told = {
+        "core": bool(book.meta(name).get("core")),
         "minutes": minutes(book.page(name), book.language) if name in chapters else 0,
         "number": chapters.index(name) + 1 if name in chapters else 0,
         "count": len(chapters),
@@ -60,6 +62,34 @@ def way(name: str, book: Book) -> tuple[dict[str, Any], list[str]]:
         "markdown": f"{file}.md",
     }
     return told, faults
+
+
+_CHAPTERS = re.compile(r"^<!-- chapters -->$", re.MULTILINE)
+_WORDS = {"en": ("about {} minutes", "core", ", ", ": "), "zh": ("约 {} 分钟", "主干", "，", "：")}
+
+
+def with_chapters(markdown: str, name: str, book: Book) -> str:
+    """The first page of a part with the chapters of the part: what each is about, how long it takes, which are core."""
+    minutes_word, core, comma, colon = _WORDS[book.language]
+
+    def listed(_: re.Match[str]) -> str:
+        rows = []
+        for chapter in book.parts.get(name, []):
+            said = [minutes_word.format(minutes(book.page(chapter), book.language))] * is_chapter(
+                chapter, book
+            )
+            said += [f"**{core}**"] * bool(book.meta(chapter).get("core"))
+            time = (
+                f" ({comma.join(said)})"
+                if said and book.language == "en"
+                else f"（{comma.join(said)}）" * bool(said)
+            )
+            rows.append(
+                f"- [{book.titles[chapter]}](../../{chapter}){time}{colon}{book.meta(chapter)['description']}"
+            )
+        return "\n".join(rows)
+
+    return _CHAPTERS.sub(listed, markdown)
 
 
 def _link(name: str, book: Book) -> dict[str, str]:

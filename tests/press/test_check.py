@@ -153,10 +153,8 @@ def test_no_check_is_without_an_example() -> None:
 def test_chapters_and_labs_say_what_they_need() -> None:
     docs = page.Path(cache.ROOT / "docs")
     names = page.contents(docs / "sites" / "en" / "mkdocs.yml")
-    assert [name for name in names if not page.read(docs / "en" / name).meta.get("needs")] == [
-        "index.md",
-        "primer.md",
-    ]
+    without = [name for name in names if not page.read(docs / "en" / name).meta.get("needs")]
+    assert [name for name in without if not name.startswith("parts/")] == ["index.md", "primer.md"]
 
 
 def test_a_chapter_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:

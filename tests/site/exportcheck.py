@@ -229,7 +229,7 @@ def for_models(site: Path) -> Iterator[str]:
     for folder, books in (("en/", ["en"]), ("zh/", ["zh"]), ("", list(BOOKS))):
         text = (site / folder / "llms.txt").read_text(encoding="utf-8")
         urls = [urlsplit(url).path for url in re.findall(r"(?m)^- \[.+?\]\((.+?)\): .+$", text)]
-        named = ["/".join(url.split("/")[-3 if "/labs/" in url else -2 :]) for url in urls]
+        named = [re.sub(r".*?/(?=(?:en|zh)/)", "", url, count=1) for url in urls]
         wanted = [f"{book}/{name}.md" for book in books for name in contents(book)]
         yield from (f"{folder}llms.txt: no {name}" for name in wanted if name not in named)
         yield from (f"{folder}llms.txt: {name} is not there" for name in named if not (site / name).is_file())
