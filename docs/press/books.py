@@ -22,11 +22,7 @@ from press.running import book_blocks
 
 _METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 # What a book needs of others. Of press only what never changes: each process imports the rest as it is then.
-_PRELOADED = [
-    "press.warm",
-    "mkdocs.commands.build",
-    "material.plugins.search.plugin",
-]
+_PRELOADED = ["press.warm", "mkdocs.commands.build", "material.plugins.search.plugin"]
 
 
 @dataclass(frozen=True)

@@ -507,10 +507,7 @@ def test_a_continued_block_sees_what_came_before_and_draws_its_own_figure() -> N
 @pytest.mark.parametrize(
     ("code", "message"),
     [
-        (
-            "x = 1\ndef f():\n    return x / 0\nf()",
-            "a.md:6: ZeroDivisionError: division by zero\n    return",
-        ),
+        ("x = 1\ndef f():\n    return x / 0\nf()", "a.md:6: ZeroDivisionError: division by zero\n    return"),
         ("x = (1,", "a.md:4: SyntaxError: '(' was never closed\n    x = (1,"),
         ("import numpy\nnumpy.zeros(3).reshape(2)", "a.md:5: ValueError: cannot reshape array"),
         ("import numpy\nnumpy.float64(1) / 0", "a.md:5: RuntimeWarning: divide by zero"),

@@ -408,12 +408,7 @@ def test_a_run_leaves_nothing_behind() -> None:
         (("x = 1", "x = (1,\ny"), "SyntaxError: '(' was never closed", "2", 1),
         (("1 / 0", "print(1)"), "ZeroDivisionError: division by zero", "1", 1),
         (("import posenc", "posenc.sinusoidal_encoding(3, -1)"), "ValueError: ", "2", 1),
-        (
-            ("value = 1\nprint(valeu)",),
-            "NameError: name 'valeu' is not defined",
-            "1",
-            2,
-        ),
+        (("value = 1\nprint(valeu)",), "NameError: name 'valeu' is not defined", "1", 2),
         (("raise SystemExit(3)",), "SystemExit: 3", "1", 1),
         (("x\0",), "SyntaxError: ", "1", 0),
     ],

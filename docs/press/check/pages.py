@@ -480,9 +480,7 @@ def _same_text(english: Fence, chinese: Fence) -> list[Fault]:
     return []
 
 
-@of_pair(
-    ("zh", "$$ n", "$$ t", 11, "n = "),
-)
+@of_pair(("zh", "$$ n", "$$ t", 11, "n = "))
 def same_formulas(english: Page, chinese: Page) -> list[Fault]:
     """Display formulas in the same order; what stands in \\text{...} may differ."""
     ours, theirs = (

@@ -281,10 +281,7 @@ def texts(root: Path = ROOT) -> list[Text]:
         found += readers[path.suffix](path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
     for path in labs.of_book(root / "docs" / "zh"):
         found += of_markdown(labs.text(path), labs.source(path).relative_to(root).as_posix())
-    for path in [
-        *(root / "posenc" / "plot").glob("*.py"),
-        *(root / "docs" / "press").glob("[!c]*.py"),
-    ]:
+    for path in [*(root / "posenc" / "plot").glob("*.py"), *(root / "docs" / "press").glob("[!c]*.py")]:
         found += of_python(path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
     found = [text for text in found if HAN.search(text.text)]
     return sorted(found, key=lambda text: (text.path, text.line))

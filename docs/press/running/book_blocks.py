@@ -165,9 +165,7 @@ class Workers:
         self._interpreters = [execute.Interpreter() for _ in range(min(most, os.cpu_count() or 1))]
 
     def run(
-        self,
-        jobs: Iterator[list[Parts]],
-        take: Callable[[list[Parts], list[execute.Outcome]], None],
+        self, jobs: Iterator[list[Parts]], take: Callable[[list[Parts], list[execute.Outcome]], None]
     ) -> None:
         """Hands each job to the first process that is free, and its outcomes to `take`, one at a time."""
         taking, self._interrupted = threading.Lock(), False
