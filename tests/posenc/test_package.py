@@ -1,8 +1,7 @@
-"""The package as a whole: what importing it costs, what it exports, which way its arrows run."""
+"""The package as a whole: what importing it costs, what it exports."""
 
 from __future__ import annotations
 
-import ast
 import importlib
 import pkgutil
 import re
@@ -142,29 +141,3 @@ def test_no_function_hides_the_module_of_its_name() -> None:
         package, _, module = name.rpartition(".")
         importlib.import_module(name)
         assert not callable(getattr(importlib.import_module(package), module)), name
-
-
-def layer(module: str) -> int:
-    """How far up a module stands: formulas 0, layers 1, pictures and experiments 2."""
-    if module.startswith(("posenc.plot", "posenc.experiments")):
-        return 2
-    return 1 if module.startswith("posenc.nn") else 0
-
-
-def imported(source: str) -> set[str]:
-    names = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
-
-
-@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_arrows_run_one_way(path: Path) -> None:
-    """No module imports what stands above it, and no formula torch or matplotlib."""
-    module = ".".join(("posenc", *path.relative_to(PACKAGE).with_suffix("").parts))
-    for name in imported(path.read_text(encoding="utf-8")):
-        assert not name.startswith("posenc") or layer(name) <= layer(module), name
-        assert layer(module) or name.split(".")[0] not in ("torch", "matplotlib"), name
