@@ -214,7 +214,7 @@ def mean(values: Any) -> float:
     return float(sum(values) / len(values))
 
 
-KINDS = (
+_OWN = (
     top,
     peak,
     low,
@@ -233,7 +233,7 @@ KINDS = (
     width,
     mean,
 )
-FUNCTIONS: dict[str, Any] = {kind.__name__: kind for kind in KINDS}
+FUNCTIONS: dict[str, Any] = {kind.__name__: kind for kind in _OWN}
 FUNCTIONS |= {kind.__name__: kind for kind in (abs, all, any, len, max, min, range, round, sum, zip)}
 
 

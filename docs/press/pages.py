@@ -35,8 +35,7 @@ _DIRECTIVE = re.compile(r"<!--[-\s]*pytest-codeblocks:(.*)-->")
 _MARK = re.compile(r"<!--[-\s]*(pytest\.mark\..*)-->")
 COMMENT = re.compile(r"<!--\s*(figure|description|table):\s*(.*?)\s*-->$")
 _COMMENT_START = re.compile(r"<!--\s*(figure|description|table|live|holds)\b")
-HOLDS = re.compile(r"<!-- holds: (\S.*) -->")
-LIVE = re.compile(r"<!-- live: ([a-z0-9-]+)((?: [a-z][a-zA-Z]*=[\w.,-]+)*) -->")
+_OF_FIGURE = re.compile(r"<!-- (?:(holds): (\S.*)|(live): ([a-z0-9-]+(?: [a-z][a-zA-Z]*=[\w.,-]+)*)) -->")
 _FRONT_MATTER = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*\n", re.DOTALL)
 _HEADING = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*(?:\{([^{}]*)\})?\s*#*\s*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)\s*$")
@@ -122,8 +121,6 @@ class Unit:
     expected: str | None = None
     expected_fence: Fence | None = None
     expected_after: int = 0  # index of the part that the expected output follows
-    ignore_whitespace: bool = False
-    marks: list[str] = field(default_factory=list)
     table: Table | None = None
 
     @property
@@ -234,7 +231,7 @@ def parse(text: str, path: Path = Path("page.md")) -> Page:
     page = Page(path, text)
     page.meta, head, faults = front_matter(text)
     page.faults += faults
-    _read_fences(page)
+    _Scanner(page).run()
     page.prose = _prose(page, head)
     _read_headings(page)
     _read_inline(page)
@@ -287,11 +284,8 @@ class _Scanner:
         self.at = 0  # lines read so far, which is the number of the line in hand
         self.continued: Unit | None = None
         self.awaiting: Unit | None = None
-        self.ignore_whitespace = False
-        self.marks: list[str] = []
         self.adjacent: tuple[Unit, int] | None = None  # unit and part with nothing but output between
-        self.figure: Part | None = None  # part whose figure comment has just been read
-        self.still: Part | None = None  # part whose figure has no live comment yet
+        self.drawn: Part | None = None  # part whose figure may be said more of
 
     def fault(self, message: str, line: int | None = None) -> None:
         self.page.faults.append(Fault(line or self.at, message))
@@ -310,20 +304,13 @@ class _Scanner:
                 self.directive(directive[1].strip("- "))
             elif mark := _MARK.match(stripped):
                 self.page.directives.append(self.at)
-                self.marks.append(mark[1])
                 self.fault(f"{mark[1]}: every block of a page is run, and none is marked")
             elif line.lstrip().startswith("```"):
                 self.fence(line)
-            elif comment := COMMENT.match(stripped):
+            elif comment := COMMENT.match(stripped) or _OF_FIGURE.fullmatch(stripped):
                 self.page.directives.append(self.at)
-                indent = line[: len(line) - len(line.lstrip())]
-                self.comment(comment[1], comment[2], indent)
-            elif holds := HOLDS.fullmatch(stripped):
-                self.page.directives.append(self.at)
-                self.holds(holds[1])
-            elif live := LIVE.fullmatch(stripped):
-                self.page.directives.append(self.at)
-                self.live(live[1], live[2])
+                kind, text = filter(lambda group: group is not None, comment.groups())
+                self.comment(kind, text, line[: len(line) - len(line.lstrip())])
             else:
                 if re.match(r"<!--.*pytest", stripped):
                     self.fault(f"this comment says nothing to pytest-codeblocks: {stripped}")
@@ -341,7 +328,7 @@ class _Scanner:
             self.fault("expected-output is followed by something else than its fence")
         if self.continued:
             self.fault("cont is followed by something else than its fence")
-        self.adjacent = self.figure = self.still = None
+        self.adjacent = self.drawn = None
 
     def directive(self, keyword: str) -> None:
         units = self.page.units
@@ -354,7 +341,6 @@ class _Scanner:
                 if units[-1].expected is not None:
                     self.fault("the block already has its expected output (one for all its parts)")
                 self.awaiting = units[-1]
-                self.ignore_whitespace |= keyword != "expected-output"
         elif keyword == "cont":
             if not units:
                 self.fault("cont continues nothing: no block before it")
@@ -362,7 +348,7 @@ class _Scanner:
                 self.continued = units[-1]
                 if units[-1].info != "python":
                     self.fault(f"cont continues a `{units[-1].info}` fence, so this block is lost")
-            self.figure = None
+            self.drawn = None
         elif keyword != "skipfile":
             self.fault(f"pytest-codeblocks:{keyword} is not used here: every block of a page is run")
 
@@ -402,7 +388,6 @@ class _Scanner:
             unit, self.awaiting = self.awaiting, None
             unit.expected, unit.expected_fence = fence.code, fence
             unit.expected_after = len(unit.parts) - 1
-            unit.ignore_whitespace, self.ignore_whitespace = self.ignore_whitespace, False
             if fence.info != "text":
                 self.fault("the fence of an expected output is ```text", fence.line)
             if unit.info != "python":
@@ -412,51 +397,45 @@ class _Scanner:
                 self.fault(
                     "an output is compared only below <!--pytest-codeblocks:expected-output-->", fence.line
                 )
-            unit = Unit([Part(fence)], marks=self.marks)
-            self.marks = []
+            unit = Unit([Part(fence)])
             units.append(unit)
             self.adjacent = (unit, 0) if fence.info == "python" else None
-        self.figure = self.still = None
+        self.drawn = None
 
     def comment(self, kind: str, text: str, indent: str) -> None:
-        if kind == "description":
-            if self.figure is None or self.figure.figure is None:
-                self.fault("a description directly follows its figure comment")
-            else:
-                figure = self.figure.figure
-                self.figure.figure = replace(figure, description=text)
-            self.figure = None
-            return
         if kind == "table":
             self.table(text)
-            return
-        if self.adjacent is None:
+        elif kind != "figure":
+            self.more_of_figure(kind, text)
+        elif self.adjacent is None:
             self.fault("a figure comment directly follows its block, or the output of its block")
-            return
-        unit, index = self.adjacent
-        part = unit.parts[index]
-        if not text:
-            self.fault("a figure has a caption: <!-- figure: caption -->")
-        if part.figure:
-            self.fault("a block draws one figure: this is its second figure comment")
-        part.figure = Figure(self.at, indent, text)
-        self.figure = self.still = part
+        else:
+            unit, index = self.adjacent
+            self.drawn = part = unit.parts[index]
+            if not text:
+                self.fault("a figure has a caption: <!-- figure: caption -->")
+            if part.figure:
+                self.fault("a block draws one figure: this is its second figure comment")
+            part.figure = Figure(self.at, indent, text)
 
-    def holds(self, claims: str) -> None:
-        if self.still is None or self.still.figure is None:
-            self.fault("a holds comment directly follows its figure comment, or the description of it")
-            return
-        figure = self.still.figure
-        self.still.figure = replace(figure, holds="; ".join(filter(None, (figure.holds, claims))))
-        self.figure = None
-
-    def live(self, name: str, values: str) -> None:
-        if self.still is None or self.still.figure is None:
-            self.fault("a live comment directly follows its figure comment, or the description of it")
-            return
-        found = tuple((value.partition("=")[0], value.partition("=")[2]) for value in values.split())
-        self.still.figure = replace(self.still.figure, live=name, values=found)
-        self.figure = self.still = None
+    def more_of_figure(self, kind: str, text: str) -> None:
+        figure = self.drawn and self.drawn.figure
+        if (
+            self.drawn is None
+            or not figure
+            or (kind == "description" and (figure.description or figure.holds))
+        ):
+            also = "" if kind == "description" else ", or the description of it"
+            self.fault(f"a {kind} comment directly follows its figure comment{also}")
+        elif kind == "description":
+            self.drawn.figure = replace(figure, description=text)
+        elif kind == "holds":
+            self.drawn.figure = replace(figure, holds="; ".join(filter(None, (figure.holds, text))))
+        else:
+            name, *values = text.split()
+            found = tuple((value.partition("=")[0], value.partition("=")[2]) for value in values)
+            self.drawn.figure = replace(figure, live=name, values=found)
+            self.drawn = None
 
     def table(self, caption: str) -> None:
         unit = self.adjacent[0] if self.adjacent else None
@@ -469,10 +448,6 @@ class _Scanner:
             self.fault("a table has a caption: <!-- table: caption -->")
         else:
             unit.table = Table(self.at, caption)
-
-
-def _read_fences(page: Page) -> None:
-    _Scanner(page).run()
 
 
 def _blank(text: str) -> str:

@@ -143,13 +143,6 @@ def test_each_check_finds_its_example(
     assert all(fault in everything for fault in found)
 
 
-def test_no_check_is_without_an_example() -> None:
-    assert len(planted.PAGE) > 6
-    assert len(planted.PAIR) > 3
-    with pytest.raises(TypeError, match="no example"):
-        planted.of_page()(pages.links)
-
-
 def test_chapters_and_labs_say_what_they_need() -> None:
     docs = page.Path(cache.ROOT / "docs")
     names = page.contents(docs / "sites" / "en" / "mkdocs.yml")
@@ -205,19 +198,6 @@ def test_a_draft_in_one_language_is_named_and_not_compared(
     assert pages.same_files(docs / "en", docs / "zh") == []
     page.write_text(text, encoding="utf-8")
     assert len(pages.same_files(docs / "en", docs / "zh")) == 1
-
-
-BROKEN = "---\ntitle: a\ntags: [b\nneeds: c: d\n---\n\n# T {#t}\n"
-
-
-def test_broken_front_matter_is_named_by_its_line() -> None:
-    meta, head, (fault,) = page.front_matter(BROKEN)
-    assert (meta, fault.line) == ({}, 4)
-    assert fault.message.startswith("the front matter is no YAML: ")
-    assert BROKEN.startswith(head)
-    assert head.count("\n") == 5
-    assert [fault.line for fault in page.parse(BROKEN).faults] == [4]
-    assert page.front_matter("---\n- a\n---\n")[2][0].message == "the front matter holds no `name: value`"
 
 
 @pytest.mark.parametrize("command", ["check", "outputs", "offline", "runtime"])

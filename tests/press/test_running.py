@@ -19,7 +19,6 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
 from press import behind, cache, figures, pages
-from press.check import pages as checks
 from press.running import book_blocks, execute
 from press.running import dependencies as reach
 
@@ -225,8 +224,6 @@ def test_what_twins_share_counts_for_both(monkeypatch: pytest.MonkeyPatch) -> No
 
 # --- What of posenc a block depends on ----------------------------------------------------------------------
 
-UNITS = [[part.code for part in unit.parts] for p in checks.chapters()["en"].values() for unit in p.blocks]
-
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
@@ -287,27 +284,6 @@ def test_a_planted_result_is_seen_on_a_page_in_spite_of_the_cache(
     fault, *rest = book_blocks.report(book_blocks.prepare(book, book_blocks.Runs(package)))
     assert fault.startswith("a.md:6: the block does not print what the page shows")
     assert rest == [crash]
-
-
-def test_every_module_is_reached_by_a_page_and_none_by_all() -> None:
-    sources = reach.sources()
-    reached = [sources.reach("".join(parts))[0] for parts in UNITS]
-    for module in sources.files:
-        count = sum(module in modules for modules in reached)
-        assert count or sources.only_passes_on(module), f"no page uses {module}"
-        assert count < len(UNITS), f"an edit of {module} runs every block"
-    # an edit of a formula that few pages use runs few blocks
-    assert 0 < sum("posenc.alibi" in modules for modules in reached) < len(UNITS) / 4
-
-
-def test_what_runs_is_what_can_be_reached() -> None:
-    """Formulas, layers, pictures, trainings: a block executes no module but those of its key."""
-    reached = set()
-    for parts in UNITS[::12]:
-        outcome = execute.run(parts, draw=False)
-        reached |= set(outcome.reached)
-        assert set(outcome.reached) <= reach.sources().files_of("".join(parts)), "".join(parts)
-    assert len(reached) > 10
 
 
 def test_a_module_that_is_reached_in_secret_makes_the_result_depend_on_all(ran: list[str]) -> None:

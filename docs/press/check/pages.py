@@ -32,7 +32,8 @@ _NUMBER = r"(?<![A-Za-z\d.])\d+(?:\.\d+)?(?![A-Za-z\d])"  # not those in float32
 @of_page(
     ("en", "The width", "This costs $5. The width", 9, r"(write \$)"),
     ("en", "```python\n# a", "```py\n# a", 13, "its info string is `py`"),
-    ("en", "title: A", "title: a: b", 2, "the front matter is no YAML"),
+    ("en", "description: B", "description: B\ntags: [b\nneeds: c: d", 5, "the front matter is no YAML"),
+    ("en", "title: A\ndescription: B", "- a", 2, "the front matter holds no `name: value`"),
     ("en", "# a comment", "import posenc as p; p.plot.x = 1", 14, "a block leaves `p` as it is"),
     ("en", "# a comment", "from posenc import nn; open(nn.__file__)", 14, "a block leaves `nn` as it is"),
     (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,10 +39,7 @@ def _faults_of_output(unit: Unit, outcome: Outcome) -> Iterator[Fault]:
                 message = "the block prints and has no expected output; it printed\n" + _indented(output)
                 yield Fault(part.fence.line, message)
         return
-    expected, printed = unit.expected, outcome.output
-    if unit.ignore_whitespace:
-        expected, printed = (re.sub(r"\s+", "", text) for text in (expected, printed))
-    if expected != printed:
+    if unit.expected != outcome.output:
         difference = difflib.ndiff(unit.expected.splitlines(), outcome.output.splitlines())
         shown = [row for row in difference if not row.startswith("?")]
         message = "the block does not print what the page shows (- page, + printed)\n"
