@@ -19,9 +19,7 @@ import base64
 import html
 import io
 import itertools
-import os
 import re
-import tempfile
 import warnings
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -90,11 +88,9 @@ def measuring_font() -> Path:
     # no date of today in the file
     builder.updateHead(created=0, modified=0)
     builder.font.recalcTimestamp = False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    os.close(handle)
-    builder.save(temporary)
-    os.replace(temporary, path)
+    buffer = io.BytesIO()
+    builder.save(buffer)
+    cache.write(path, buffer.getvalue())
     return path
 
 

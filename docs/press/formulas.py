@@ -221,22 +221,11 @@ def _characters(mathml: str) -> set[str]:
     return set(html.unescape(_TAGS.sub("", shown)))
 
 
-def _slanted(character: str) -> str:
-    """The mathematical italic that a browser shows for a letter that stands alone in a formula."""
-    if character == "h":
-        return "\u210e"
-    if "a" <= character <= "z":
-        return chr(0x1D44E + ord(character) - ord("a"))
-    if "A" <= character <= "Z":
-        return chr(0x1D434 + ord(character) - ord("A"))
-    if "α" <= character <= "ω":
-        return chr(0x1D6FC + ord(character) - ord("α"))
-    if "Α" <= character <= "Ω":
-        return chr(0x1D6E2 + ord(character) - ord("Α"))
-    return {"∂": "\U0001d715", "ϵ": "\U0001d716", "ϑ": "\U0001d717", "ϕ": "\U0001d719"}.get(
-        character, character
-    )
-
+# The mathematical italic that a browser shows for a letter that stands alone in a formula.
+_ITALICS = map(chr, [*range(0x1D434, 0x1D468), *range(0x1D6E2, 0x1D71C)])
+_SLANTED = {chr(int(of[1], 16)): c for c in _ITALICS if (of := unicodedata.decomposition(c).split())} | {
+    "h": "ℎ"
+}
 
 # Roots, brackets, bars and braces are drawn by the browser or stretched: a subset has to name them.
 _ALWAYS = "0123456789()[]{}|‖⟨⟩⌈⌉⌊⌋√=+−×·,.…⋯⋮⋱/′∑∏∫∞≤≥≠≈→∈⏞⏟¯\u0302\u20d7 "
@@ -248,7 +237,7 @@ def font_subset(characters: Iterable[str]) -> bytes:
     The same characters give the same bytes. The font and its licence (OFL) come with the package ziamath.
     """
     wanted = set(characters) | set(_ALWAYS)
-    wanted |= {_slanted(character) for character in wanted}
+    wanted |= {_SLANTED[character] for character in wanted & _SLANTED.keys()}
     return _font_subset("".join(sorted(wanted)))
 
 

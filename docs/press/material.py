@@ -24,80 +24,53 @@ class Patch:
     change: str
     by: str
     file: str
-    relies_on: str  # a regular expression that is found exactly `times`
-    times: int = 1
+    relies_on: str  # a regular expression that is found exactly once
 
 
-PATCHES = (
-    Patch("a query in Chinese is cut into the words of the index", "press/search.py", _WORKER, CUT),
-    Patch(
-        "tags stay with the page", "press/search.py", "plugins/search/plugin.py", r'entry\["tags"\] = \[\]'
-    ),
-    Patch(
-        "a quotation mark in a description is escaped",
-        "theme/main.html",
-        _BASE,
-        r'<meta name="description" content="\{\{ page\.meta\.description \}\}">',
-    ),
-    Patch(
-        "the page is shown before its script runs",
-        "theme/main.html",
-        _BASE,
-        r"(?s)block scripts %\}\s*<script src=\"\{\{ 'assets/javascripts/bundle",
-    ),
-    *(
-        Patch(
-            f"the block {name} is ours", "theme/main.html, theme/404.html", _BASE, rf"\{{% block {name} %\}}"
-        )
+_HEADER, _BOTH = "templates/partials/header.html", "theme/main.html, theme/404.html"
+_BY = {  # by whom, in which file: what is changed, and the words that it relies on
+    ("press/search.py", _WORKER): {"a query in Chinese is cut into the words of the index": CUT},
+    ("press/search.py", "plugins/search/plugin.py"): {"tags stay with the page": r'entry\["tags"\] = \[\]'},
+    ("press/search.py", _BUNDLE): {
+        "the index is a script on pages from disk": r"search/search_index\.js\b.{0,40}__index"
+    },
+    ("theme/main.html", _BASE): {
+        "a quotation mark in a description is escaped": (
+            r'<meta name="description" content="\{\{ page\.meta\.description \}\}">'
+        ),
+        "the page is shown before its script runs": (
+            r"(?s)block scripts %\}\s*<script src=\"\{\{ 'assets/javascripts/bundle"
+        ),
+    },
+    (_BOTH, _BASE): {
+        f"the block {name} is ours": rf"\{{% block {name} %\}}"
         for name in ("site_meta", "htmltitle", "extrahead", "content", "scripts")
-    ),
-    Patch(
-        "the switch leads to the same page of the other book",
-        "theme/partials/alternate.html",
-        "templates/partials/header.html",
-        r'\{% include "partials/alternate\.html" %\}',
-    ),
-    Patch(
-        "the index is fetched when somebody searches", "theme/book.js", _BUNDLE, r"search/search_index\.json"
-    ),
-    Patch("the index is fetched by XMLHttpRequest", "theme/book.js", _BUNDLE, r"new XMLHttpRequest"),
-    Patch(
-        "the index is a script on pages from disk",
-        "press/search.py",
-        _BUNDLE,
-        r"search/search_index\.js\b.{0,40}__index",
-    ),
-    Patch("the search runs in a frame on pages from disk", "theme/book.js", _BUNDLE, r"new Worker\("),
-    Patch("what is pasted is searched for", "theme/book.js", _BUNDLE, r'h\(e,"keyup"\)'),
-    Patch(
-        "copying takes continued blocks along",
-        "theme/book.js",
-        _BUNDLE,
-        r"\[data-clipboard-target\], \[data-clipboard-text\]",
-    ),
-    Patch("the buttons of all blocks come at once", "theme/book.js", _BUNDLE, r"`__code_\$\{\w+\}`"),
-    *(
-        Patch(
-            f"{box} opens by keyboard",
-            "theme/book.js",
-            "templates/partials/header.html",
-            rf'<label class="md-header__button md-icon" for="{box}">',
-        )
+    },
+    ("theme/partials/alternate.html", _HEADER): {
+        "the switch leads to the same page of the other book": r'\{% include "partials/alternate\.html" %\}'
+    },
+    ("theme/book.js", _BUNDLE): {
+        "the index is fetched when somebody searches": r"search/search_index\.json",
+        "the index is fetched by XMLHttpRequest": r"new XMLHttpRequest",
+        "the search runs in a frame on pages from disk": r"new Worker\(",
+        "what is pasted is searched for": r'h\(e,"keyup"\)',
+        "copying takes continued blocks along": r"\[data-clipboard-target\], \[data-clipboard-text\]",
+        "the buttons of all blocks come at once": r"`__code_\$\{\w+\}`",
+    },
+    ("theme/book.js", _HEADER): {
+        f"{box} opens by keyboard": rf'<label class="md-header__button md-icon" for="{box}">'
         for box in ("__drawer", "__search")
-    ),
-    Patch(
-        "the search has a name for a screen reader",
-        "theme/book.js",
-        "templates/partials/search.html",
-        r'class="md-search"',
-    ),
-    Patch(
-        "the PDF has the imprint of the book",
-        "press/offline/pdf.py",
-        "templates/partials/copyright.html",
-        r"md-copyright__highlight",
-    ),
-)
+    },
+    ("theme/book.js", "templates/partials/search.html"): {
+        "the search has a name for a screen reader": r'class="md-search"'
+    },
+    ("press/offline/pdf.py", "templates/partials/copyright.html"): {
+        "the PDF has the imprint of the book": r"md-copyright__highlight"
+    },
+}
+PATCHES = [
+    Patch(change, *place, words) for place, changes in _BY.items() for change, words in changes.items()
+]
 
 
 def material() -> Path:
@@ -113,8 +86,7 @@ def broken(package: Path) -> list[str]:
     found = []
     for patch in PATCHES:
         text = "".join(path.read_text(encoding="utf-8") for path in package.glob(patch.file))
-        if len(re.findall(patch.relies_on, text)) != patch.times:
-            found.append(
-                f"{patch.by}: {patch.change}: Material's {patch.file} has no longer {patch.relies_on}"
-            )
+        if len(re.findall(patch.relies_on, text)) != 1:
+            place = f"{patch.by}: {patch.change}"
+            found.append(f"{place}: Material's {patch.file} has no longer {patch.relies_on}")
     return found

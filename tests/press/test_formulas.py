@@ -125,6 +125,4 @@ def test_the_font_has_what_formulas_need_and_is_the_same_every_time(
 
 
 def test_h_is_not_where_the_other_italics_are() -> None:
-    assert formulas._slanted("h") == "ℎ"
-    assert formulas._slanted("g") == "𝑔"
-    assert formulas._slanted("Ω") == "𝛺"
+    assert [formulas._SLANTED[c] for c in "hgΩα∂ϵ"] == list("ℎ𝑔𝛺𝛼𝜕𝜖")

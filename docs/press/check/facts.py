@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import itertools
 import pkgutil
 import re
 from collections import defaultdict
@@ -12,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from press.cache import PACKAGE, ROOT
-from press.check.planted import of_page
+from press.check.planted import Faults, of_page
 from press.check.segments import Piece, sections
 from press.numbers import in_code, stands, together
 from press.pages import Fault, Page, read
@@ -44,9 +45,8 @@ def _page(path: Path) -> Page:
     ("en", "posenc.alibi_bias(slopes, 4", "posenc.alibi_bias(slops, 4", 33, "`slops`"),
     ("zh", "posenc.alibi_bias(", "plot.alibi_bias(", 33, "there is no `plot.alibi_bias`"),
 )
-def names(page: Page, language: str) -> list[Fault]:
+def names(page: Page, language: str) -> Faults:
     """Inline code names what there is: in posenc, its tests or a block, or a foreign name of the notation."""
-    found = []
     known = _known() | _names(fence.code for fence in page.fences)
     for piece in _pieces(page):
         for code in piece.code:
@@ -54,8 +54,7 @@ def names(page: Page, language: str) -> list[Fault]:
             unknown = [name for name in _NAME.findall(code) if name not in known]
             chains = re.findall(r"(?<![\w.])[A-Za-z]\w*(?:\.\w+)+", code)
             unknown += [chain for chain in chains if not _is(chain)]
-            found += [Fault(piece.line, f"there is no `{name}`") for name in unknown]
-    return found
+            yield from (Fault(piece.line, f"there is no `{name}`") for name in unknown)
 
 
 @cache
@@ -96,20 +95,18 @@ _LABEL = re.compile(rf"{_WHOSE}\d[\d.]*(?:(?:,| to| and| or) \d[\d.]*)*")
     ("en", "0.51 is", "0.52 is", 36, "0.52 stands in no output"),
     ("en", "90 percent", "91 percent", 35, "91% stands in no output"),
 )
-def numbers(page: Page, language: str) -> list[Fault]:
+def numbers(page: Page, language: str) -> Faults:
     """A decimal, or a percentage, of the prose stands in its section: in code, output, a formula, a caption.
 
     Or in a section that its paragraph links to; in those that sum up, anywhere on the page. What is computed
     by hand, or quoted, is written as a formula. The Chinese page has the numbers of the English one.
     """
-    found, shown = [], _shown(page)
+    shown = _shown(page)
     for piece in _pieces(page) if language == "en" else ():
         place = _place(page, piece.line)
         if piece.kind in ("figure", "description"):  # held against the drawing, by outputs.py
             continue
-        values = (
-            shown[place] if place not in _SUMMARIES else [value for each in shown.values() for value in each]
-        )
+        values = list(itertools.chain(*shown.values())) if place in _SUMMARIES else shown[place]
         for target, anchor in re.findall(r"\]\(([\w/-]+\.md)?(?:#([\w-]+))?\)", piece.text):
             path = page.path.parent / target
             if target and not path.is_file():  # a fault of links()
@@ -119,10 +116,7 @@ def numbers(page: Page, language: str) -> list[Fault]:
             values = values + [value for name in ids for value in _shown(there)[name]]
         for number in Piece(piece.line, piece.kind, _LABEL.sub("", piece.text)).numbers:
             if ("." in number or "%" in number) and not stands(number, values):
-                found.append(
-                    Fault(piece.line, f"{number} stands in no output, code, formula or caption there")
-                )
-    return found
+                yield Fault(piece.line, f"{number} stands in no output, code, formula or caption there")
 
 
 @cache
@@ -160,30 +154,21 @@ _SAID = (
 
 
 @of_page(
-    (
-        "en",
-        "figure: a sine",
-        "figure: a sine with its peak at 3",
-        25,
-        "it says 'peak'; peak(...), peaks(...)",
-    ),
+    ("en", "figure: a sine", "figure: a sine: its peak is 3", 25, "it says 'peak'; peak(...), peaks(...)"),
     ("en", "sine -->", "sine -->\n<!-- description: It falls to 0. -->", 25, "it says 'falls'"),
     ("en", "a sine -->", "a level sine -->\n<!-- holds: first(solid) == 1 -->", 25, "it says 'level'"),
     ("zh", "一条正弦", "一条正弦，最低 −1", 25, "it says '最低'; dip(...)"),
 )
-def claims(page: Page, language: str) -> list[Fault]:
+def claims(page: Page, language: str) -> Faults:
     """What words claim of a curve is claimed in `<!-- holds: … -->` as well, and so held against the drawing."""
-    found = []
     for figure in page.figures:
         called = set(re.findall(r"\b([a-z]+)\(", figure.holds))
         for english, chinese, functions in _SAID:
-            said = re.search(
-                chinese if language == "zh" else english, f"{figure.caption} {figure.description}"
-            )
+            words = chinese if language == "zh" else english
+            said = re.search(words, f"{figure.caption} {figure.description}")
             if said and called.isdisjoint(functions.split()):
                 wanted = ", ".join(f"{name}(...)" for name in functions.split())
-                found.append(Fault(figure.line, f"it says '{said[0]}'; {wanted}: no <!-- holds: --> has one"))
-    return found
+                yield Fault(figure.line, f"it says '{said[0]}'; {wanted}: no <!-- holds: --> has one")
 
 
 # --- Letters ------------------------------------------------------------------------------------------------
@@ -203,23 +188,22 @@ _LETTER = re.compile(r"\\[A-Za-z]+|PE|[A-Za-z]")
     ("zh", "$$ n", "$$ \\mathbf{y}_n", 11, r"$\mathbf{y}$ is in no table"),
     ("en", "The width $d$ of $n$", "The width $d$ of $k_u$", 9, "$k$ is the offset"),
 )
-def letters(page: Page, language: str) -> list[Fault]:
+def letters(page: Page, language: str) -> Faults:
     """A letter in a formula stands in the tables of the notation: for the book, or for this chapter, and is used."""
     if page.path.stem == "notation":
-        return list(_unused(page))
-    if page.is_lab or page.is_draft:  # it has its own
-        return []
-    known, found = set(_notation(language, page.path.stem)), []
+        yield from _unused(page)
+    if page.path.stem == "notation" or page.is_lab or page.is_draft:  # a lab has its own
+        return
+    known = set(_notation(language, page.path.stem))
     for formula in page.formulas:
         for letter in _letters(formula.tex):
             if letter not in known:  # said once a page
                 known.add(letter)
-                found.append(Fault(formula.line, f"${letter}$ is in no table of the notation, for this page"))
+                yield Fault(formula.line, f"${letter}$ is in no table of the notation, for this page")
         if re.search(r"(?<![A-Za-z\\{])k(?:_|(?<=\{k)\}_)(?!\d)", formula.tex):
-            found.append(
-                Fault(formula.line, r"$k$ is the offset, whose index is an axis, 1 or 2; a key is \mathbf{k}")
+            yield Fault(
+                formula.line, r"$k$ is the offset, whose index is an axis, 1 or 2; a key is \mathbf{k}"
             )
-    return found
 
 
 def _unused(notation: Page) -> Iterator[Fault]:
@@ -227,16 +211,11 @@ def _unused(notation: Page) -> Iterator[Fault]:
     lines = notation.text.split("\n")
     for formula in notation.formulas:
         if chapter := re.match(r"\| \[[^]]*\]\((\w+\.md)\)", lines[formula.line - 1]):
-            used = {
-                letter
-                for other in _page(notation.path.parent / chapter[1]).formulas
-                for letter in _letters(other.tex)
-            }
-            yield from (
-                Fault(formula.line, f"${letter}$ is in no formula of {chapter[1]}")
-                for letter in _letters(formula.tex)
-                if letter not in used
-            )
+            others = _page(notation.path.parent / chapter[1]).formulas
+            used = {letter for other in others for letter in _letters(other.tex)}
+            for letter in _letters(formula.tex):
+                if letter not in used:
+                    yield Fault(formula.line, f"${letter}$ is in no formula of {chapter[1]}")
 
 
 def _letters(tex: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from press import labs, live
 from press.cache import ROOT
 from press.check import facts, terms  # noqa: F401  (two of them for their checks)
-from press.check.planted import PAGE, PAIR, of_page, of_pair
+from press.check.planted import PAGE, PAIR, Faults, of_page, of_pair
 from press.check.segments import normal
 from press.pages import CHINESE, Fault, Fence, Page, Part, Unit, read
 from press.uncollected import uncollected
@@ -36,30 +36,18 @@ _NUMBER = r"(?<![A-Za-z\d.])\d+(?:\.\d+)?(?![A-Za-z\d])"  # not those in float32
     ("en", "title: A\ndescription: B", "- a", 2, "the front matter holds no `name: value`"),
     ("en", "# a comment", "import posenc as p; p.plot.x = 1", 14, "a block leaves `p` as it is"),
     ("en", "# a comment", "from posenc import nn; open(nn.__file__)", 14, "a block leaves `nn` as it is"),
-    (
-        "en",
-        "# a comment",
-        "import posenc.nn; setattr(posenc.nn, 'x', 1)",
-        14,
-        "a block leaves `posenc` as it is",
-    ),
+    ("en", "# a comment", "import posenc.nn; setattr(posenc.nn, 'x', 1)", 14, "a block leaves `posenc` as"),
     ("en", "```console\n", "```console\n$ python -c 'x'\n", 27, "Python on a command line"),
     ("en", "<!--pytest-codeblocks:exp", "<!--pytest-codeblock:exp", 19, "says nothing to pytest-codeblocks"),
     ("en", "<!--pytest-codeblocks:expected-output-->", "", 21, "an output is compared only below"),
     ("en", "expected-output-->", "expected-output-ignore-whitespace-->", 19, "is not used here"),
-    (
-        "en",
-        "figure: a sine -->",
-        "figure: a sine -->\n\n```text\nfor x in y:\n    x\n```",
-        27,
-        "Python in a fence",
-    ),
+    ("en", "a sine -->", "a sine -->\n\n```text\nfor x in y:\n    x\n```", 27, "Python in a fence"),
     ("en", "a sine -->", "a sine -->\n<!-- live: shift-rotation, k=3 -->", 26, "stands on one line"),
     ("en", "a sine -->", "a sine -->\n\nText.\n\n<!-- live: shift-rotation -->", 29, "directly follows"),
     ("en", "a sine -->", "a sine -->\n\nText.\n\n<!-- holds: level(solid) -->", 29, "directly follows"),
     ("en", "a sine -->", "a sine -->\n<!-- holds level(solid) -->", 26, "stands on one line"),
 )
-def census(page: Page, language: str = "") -> list[Fault]:
+def census(page: Page, language: str = "") -> Faults:
     """Fences, comments and formulas that are not what they seem: above all, Python that would not be run."""
     return sorted([*page.faults, *uncollected(page)], key=lambda fault: fault.line)
 
@@ -70,16 +58,14 @@ def census(page: Page, language: str = "") -> list[Fault]:
     ("zh", "title: 甲", "title: A", 1, "the title is not in the language of the page: A"),
     ("en", "description: B", "description: ' '", 1, "no description"),
 )
-def front_matter(page: Page, language: str) -> list[Fault]:
+def front_matter(page: Page, language: str) -> Faults:
     """A page has a title and a description, in its language."""
-    found = []
     for name in ("title", "description"):
         words = str(page.meta.get(name) or "").strip()
         if not words:
-            found.append(Fault(1, f"the front matter has no {name}"))
+            yield Fault(1, f"the front matter has no {name}")
         elif bool(CHINESE.search(words)) != (language == "zh"):
-            found.append(Fault(1, f"the {name} is not in the language of the page: {words}"))
-    return found
+            yield Fault(1, f"the {name} is not in the language of the page: {words}")
 
 
 @of_page(
@@ -90,29 +76,22 @@ def front_matter(page: Page, language: str) -> list[Fault]:
     ("en", "## One {#one}", "# One {#one}", 5, "only # heading"),
     ("en", "## One {#one}", "One\n---", 7, "has no id"),
 )
-def headings(page: Page, language: str = "") -> list[Fault]:
+def headings(page: Page, language: str = "") -> Faults:
     """One h1, first; no level left out; every heading with an id, none of them twice."""
-    found = []
-    if [heading.level for heading in page.headings].count(1) != 1 or page.headings[0].level != 1:
-        found.append(
-            Fault(page.headings[0].line if page.headings else 1, "a page begins with its only # heading")
-        )
+    levels = [heading.level for heading in page.headings]
+    if levels.count(1) != 1 or levels[0] != 1:
+        yield Fault(page.headings[0].line if page.headings else 1, "a page begins with its only # heading")
     seen: dict[str, int] = {}
-    level = 0
-    for heading in page.headings:
+    for heading, above in zip(page.headings, [6, *levels], strict=False):
         if not heading.id:
-            found.append(Fault(heading.line, f"the heading '{heading.text}' has no id: write {{#like-this}}"))
+            yield Fault(heading.line, f"the heading '{heading.text}' has no id: write {{#like-this}}")
         elif not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", heading.id):
-            found.append(Fault(heading.line, f"the id '{heading.id}' is not lower-case words with hyphens"))
+            yield Fault(heading.line, f"the id '{heading.id}' is not lower-case words with hyphens")
         elif heading.id in seen:
-            found.append(Fault(heading.line, f"the id '{heading.id}' was used in line {seen[heading.id]}"))
+            yield Fault(heading.line, f"the id '{heading.id}' was used in line {seen[heading.id]}")
         seen[heading.id] = heading.line
-        if level and heading.level > level + 1:
-            found.append(
-                Fault(heading.line, f"a heading of level {heading.level} under one of level {level}")
-            )
-        level = heading.level
-    return found
+        if heading.level > above + 1:
+            yield Fault(heading.line, f"a heading of level {heading.level} under one of level {above}")
 
 
 FORM = ("goals", "in-one-minute", "take", "false", "key-points", "check-yourself", "where-next", "sources")
@@ -122,19 +101,18 @@ FORM = ("goals", "in-one-minute", "take", "false", "key-points", "check-yourself
     ("en", "## One {#one}", "## One {#goals}", 7, "no section #in-one-minute"),
     ("en", "- Two rows", "## B {#false}\n\n- Two rows", 35, "#false comes after #where-next"),
 )
-def form(page: Page, language: str) -> list[Fault]:
+def form(page: Page, language: str) -> Faults:
     """A chapter has its sections, in one order."""
-    found = []
     at = {heading.id: heading.line for heading in page.headings}
     there = [name for name in at if name in FORM]
     for name, after in zip(there, sorted(there, key=FORM.index), strict=True):
         if name != after:
-            found.append(Fault(at[after], f"the section #{after} comes after #{name}"))
+            yield Fault(at[after], f"the section #{after} comes after #{name}")
             break
     if "goals" in at and page.meta.get("chapter") is not False:
-        missing = [name for name in FORM if name not in at and name != "take"]
-        found += [Fault(at["goals"], f"a chapter with no section #{name}") for name in missing]
-    return found
+        for name in FORM:
+            if name not in at and name != "take":
+                yield Fault(at["goals"], f"a chapter with no section #{name}")
 
 
 @of_page(
@@ -142,53 +120,41 @@ def form(page: Page, language: str) -> list[Fault]:
     ("zh", "figure: 一条正弦", "figure: a sine", 25, "language of the page"),
     ("zh", "figure: 一条正弦", "figure: 正弦 $x$", 25, "plain text"),
 )
-def captions(page: Page, language: str) -> list[Fault]:
+def captions(page: Page, language: str) -> Faults:
     """Captions and descriptions are in the language of the page, and plain text."""
-    found = []
     texts = [(table.line, "caption", table.caption) for table in page.tables]
     for figure in page.figures:
         texts += [(figure.line, "caption", figure.caption), (figure.line, "description", figure.description)]
     for line, what, text in texts:
         if text and bool(CHINESE.search(text)) != (language == "zh"):
-            found.append(Fault(line, f"the {what} is not in the language of the page: {text}"))
+            yield Fault(line, f"the {what} is not in the language of the page: {text}")
         if re.search(r"[$\\`]|</?\w", text):
-            found.append(Fault(line, f"a {what} is plain text, without TeX or markup: {text}"))
-    return found
+            yield Fault(line, f"a {what} is plain text, without TeX or markup: {text}")
 
 
 _FIGURE = "<!-- figure: a sine -->"
+_MOVED = f"{_FIGURE}\n<!-- live: shift-rotation -->"
 
 
 @of_page(
     ("en", _FIGURE, f"{_FIGURE}\n<!-- live: nothing -->", 25, "no docs/theme/live/nothing.js"),
     ("en", _FIGURE, f"{_FIGURE}\n<!-- live: posenc -->", 25, "no docs/theme/live/posenc.js"),
     ("en", _FIGURE, f"{_FIGURE}\n<!-- live: shift-rotation n=3 -->", 25, "takes no n"),
-    (
-        "en",
-        _FIGURE,
-        f"{_FIGURE}\n<!-- live: shift-rotation -->\n\n```python\n```\n{_FIGURE}\n<!-- live: shift-rotation -->",
-        30,
-        "twice",
-    ),
+    ("en", _FIGURE, f"{_MOVED}\n\n```python\n```\n{_MOVED}", 30, "twice"),
 )
-def live_figures(page: Page, language: str = "") -> list[Fault]:
+def live_figures(page: Page, language: str = "") -> Faults:
     """A figure that can be moved has a module, which knows the values that the page gives; once a page."""
-    found, seen = [], set[str]()
-    for figure in page.figures:
-        if not figure.live:
-            continue
+    seen = set[str]()
+    for figure in filter(lambda figure: figure.live, page.figures):
         module = live.module(figure.live)
         if not module:
-            found.append(Fault(figure.line, f"there is no docs/theme/live/{figure.live}.js for a figure"))
-        found += [
-            Fault(figure.line, f"the live figure {figure.live} takes no {name}")
-            for name, _ in figure.values
-            if module and f'"{name}"' not in module
-        ]
+            yield Fault(figure.line, f"there is no docs/theme/live/{figure.live}.js for a figure")
+        for name, _ in figure.values:
+            if module and f'"{name}"' not in module:
+                yield Fault(figure.line, f"the live figure {figure.live} takes no {name}")
         if figure.live in seen:
-            found.append(Fault(figure.line, f"the live figure {figure.live} stands on the page twice"))
+            yield Fault(figure.line, f"the live figure {figure.live} stands on the page twice")
         seen.add(figure.live)
-    return found
 
 
 @of_page(
@@ -196,9 +162,8 @@ def live_figures(page: Page, language: str = "") -> list[Fault]:
     ("en", "The width", "[The width](#two)", 9, "not there"),
     ("en", "The width", "[The width](/en/order.html)", 9, "not relative"),
 )
-def links(page: Page, language: str = "") -> list[Fault]:
+def links(page: Page, language: str = "") -> Faults:
     """Links within the book lead to a page, and to a heading that it has."""
-    found = []
     folder = ROOT / "docs" / language / "labs" if page.is_lab else page.path.parent
     for link in page.links:
         if re.match(r"[a-z][a-z0-9+.-]*:", link.target) or link.target.startswith("//"):
@@ -206,19 +171,16 @@ def links(page: Page, language: str = "") -> list[Fault]:
         target, _, anchor = link.target.partition("#")
         path = labs.source(Path(normpath(folder / target))) if target else page.path
         if target.startswith("/"):
-            found.append(Fault(link.line, f"the link {link.target} is not relative"))
+            yield Fault(link.line, f"the link {link.target} is not relative")
         elif target and not path.exists():
-            found.append(Fault(link.line, f"the link {link.target} leads nowhere"))
+            yield Fault(link.line, f"the link {link.target} leads nowhere")
         elif anchor and path.suffix in (".md", ".py") and anchor not in _ids(path, page):
-            found.append(Fault(link.line, f"the link {link.target} leads to a heading that is not there"))
-    return found
+            yield Fault(link.line, f"the link {link.target} leads to a heading that is not there")
 
 
 def _ids(path: Path, page: Page) -> set[str]:
     text = page.text if path == page.path else path.read_text(encoding="utf-8")
-    return set(re.findall(r"\{[^{}\n]*?#([\w.:-]+)[^{}\n]*\}", text)) | set(
-        re.findall(r'\bid="([^"]+)"', text)
-    )
+    return {*re.findall(r"\{[^{}\n]*?#([\w.:-]+)[^{}\n]*\}", text), *re.findall(r'\bid="([^"]+)"', text)}
 
 
 @of_page(
@@ -226,21 +188,18 @@ def _ids(path: Path, page: Page) -> set[str]:
     ("zh", "# 注释", "# " + "宽" * 42, 14, "line 14 has 86 columns, at most 84"),
     ("en", "# from PyPI", "# " + "x" * 85, 28, "line 28 has 109 columns, at most 84"),
 )
-def wide_code(page: Page, language: str = "") -> list[Fault]:
-    """Code and commands fit their box; what a program prints may be wider, and then scrolls sideways."""
-    found, lines = [], page.text.split("\n")
-    for fence in page.fences:
-        if fence.info != "text":
-            for number in range(fence.line, fence.end):
-                found += _wide(number, lines[number - 1])
-    return found
+def wide_code(page: Page, language: str = "") -> Faults:
+    """Code and commands fit their box; what a program prints may be wider, and then scrolls sideways.
 
-
-def _wide(number: int, line: str) -> list[Fault]:
-    """A Chinese character takes two columns. Indentation counts: an indented box is as much narrower."""
-    columns = sum(1 + (unicodedata.east_asian_width(character) in "WF") for character in line)
-    too_wide = columns > MAX_COLUMNS
-    return [Fault(number, f"line {number} has {columns} columns, at most {MAX_COLUMNS}")] if too_wide else []
+    A Chinese character takes two columns. Indentation counts: an indented box is as much narrower.
+    """
+    lines = page.text.split("\n")
+    for number in (
+        number for fence in page.fences if fence.info != "text" for number in range(fence.line, fence.end)
+    ):
+        columns = sum(1 + (unicodedata.east_asian_width(c) in "WF") for c in lines[number - 1])
+        if columns > MAX_COLUMNS:
+            yield Fault(number, f"line {number} has {columns} columns, at most {MAX_COLUMNS}")
 
 
 @of_page(
@@ -248,7 +207,7 @@ def _wide(number: int, line: str) -> list[Fault]:
     ("zh", "的宽度", "的**代**币", 9, "词元"),
     ("zh", "的宽度", "的[代](#one)币", 9, "词元"),
 )
-def own_words(page: Page, language: str = "") -> list[Fault]:
+def own_words(page: Page, language: str = "") -> Faults:
     """A thing is called what the book calls it (terms.py)."""
     return terms.faults(page.text)
 
@@ -280,14 +239,14 @@ def same_files(english: Path, chinese: Path) -> list[str]:
     ("zh", "description: 乙", "description: 乙\nneeds: [order]", 1, "'needs' is ['order'] here and None"),
     ("zh", "description: 乙", "description: 乙\nchapter: false", 1, "'chapter' is False here"),
 )
-def same_front_matter(english: Page, chinese: Page) -> list[Fault]:
+def same_front_matter(english: Page, chinese: Page) -> Faults:
     """All but title, description and the words it is looked up by is the same in both languages."""
     ours, theirs = english.meta, chinese.meta
-    return [
-        Fault(1, f"'{name}' is {theirs.get(name)!r} here and {ours.get(name)!r} on the English page")
-        for name in sorted({*ours, *theirs} - {"title", "description", "tags"})
-        if ours.get(name) != theirs.get(name)
-    ]
+    for name in sorted({*ours, *theirs} - {"title", "description", "tags"}):
+        if ours.get(name) != theirs.get(name):
+            yield Fault(
+                1, f"'{name}' is {theirs.get(name)!r} here and {ours.get(name)!r} on the English page"
+            )
 
 
 @of_pair(
@@ -295,21 +254,21 @@ def same_front_matter(english: Page, chinese: Page) -> list[Fault]:
     ("zh", "## 一", "### 一", 7, "## #one on the English page"),
     ("zh", "## 末 {#where-next}", "", 1, "no heading #where-next"),
 )
-def same_headings(english: Page, chinese: Page) -> list[Fault]:
+def same_headings(english: Page, chinese: Page) -> Faults:
     """The same ids on the same levels in the same order."""
     for ours, theirs in zip_longest(english.headings, chinese.headings):
         if ours is None:
-            return [Fault(theirs.line, f"the English page has no heading #{theirs.id}")]
-        if theirs is None:
-            return [
-                Fault(1, f"the Chinese page has no heading #{ours.id} (line {ours.line} of the English one)")
-            ]
-        if (ours.level, ours.id) != (theirs.level, theirs.id):
-            message = (
-                f"{'#' * theirs.level} #{theirs.id} is {'#' * ours.level} #{ours.id} on the English page"
+            yield Fault(theirs.line, f"the English page has no heading #{theirs.id}")
+        elif theirs is None:
+            yield Fault(
+                1, f"the Chinese page has no heading #{ours.id} (line {ours.line} of the English one)"
             )
-            return [Fault(theirs.line, f"{message} (line {ours.line})")]
-    return []
+        elif (ours.level, ours.id) != (theirs.level, theirs.id):
+            here, there = (f"{'#' * heading.level} #{heading.id}" for heading in (theirs, ours))
+            yield Fault(theirs.line, f"{here} is {there} on the English page (line {ours.line})")
+        else:
+            continue
+        return
 
 
 @of_pair(
@@ -333,65 +292,60 @@ def same_headings(english: Page, chinese: Page) -> list[Fault]:
     ("zh", "pip install posenc", "pip install posenc[plot]", 28, "pip install posenc"),
     ("zh", "```console\n", "```text\n", 27, "fence number 3"),
 )
-def same_code(english: Page, chinese: Page) -> list[Fault]:
+def same_code(english: Page, chinese: Page) -> Faults:
     """The same fences and figures in the same order, the same code but for comments and Chinese strings."""
     kinds = [[fence.info for fence in page.fences] for page in (english, chinese)]
     if kinds[0] != kinds[1]:
         at = next(i for i, (a, b) in enumerate(zip_longest(*kinds)) if a != b)
         line = chinese.fences[at].line if at < len(kinds[1]) else 1
         there = f"line {english.fences[at].line}" if at < len(kinds[0]) else "the end"
-        return [Fault(line, f"fence number {at + 1} is not what it is on the English page ({there})")]
-    found = []
+        yield Fault(line, f"fence number {at + 1} is not what it is on the English page ({there})")
+        return
     for ours, theirs in zip(english.fences, chinese.fences, strict=True):
         if ours.info != "python":
-            found += _same_text(ours, theirs)
-    structure = [
-        [(len(unit.parts), unit.expected is not None, unit.expected_after) for unit in page.units]
-        for page in (english, chinese)
-    ]
-    if structure[0] != structure[1]:
-        at = next((i for i, (a, b) in enumerate(zip(*structure, strict=False)) if a != b), -1)
-        message = "this block is continued, or shows its output, otherwise than on the English page"
-        return [*found, Fault(chinese.units[at].line, f"{message} (line {english.units[at].line})")]
-    for one_of_ours, one_of_theirs in zip(english.units, chinese.units, strict=True):
-        found += _same_unit(one_of_ours, one_of_theirs)
-    return found
+            yield from _same_text(ours, theirs)
+    for one_of_theirs, one_of_ours in zip_longest(chinese.units, english.units):
+        shape = [
+            unit and (len(unit.parts), unit.expected is None, unit.expected_after)
+            for unit in (one_of_theirs, one_of_ours)
+        ]
+        if shape[0] != shape[1]:
+            line, other = (one_of_theirs or chinese.units[-1]).line, (one_of_ours or english.units[-1]).line
+            message = "this block is continued, or shows its output, otherwise than on the English page"
+            yield Fault(line, f"{message} (line {other})")
+            return
+        yield from _same_unit(one_of_ours, one_of_theirs)
 
 
-def _same_unit(english: Unit, chinese: Unit) -> list[Fault]:
-    found = []
+def _same_unit(english: Unit, chinese: Unit) -> Faults:
     if (english.table is None) != (chinese.table is None):
-        found.append(Fault(chinese.line, "only one of the two languages shows this output as a table"))
+        yield Fault(chinese.line, "only one of the two languages shows this output as a table")
     for ours, theirs in zip(english.parts, chinese.parts, strict=True):
-        found += _same_figure(ours, theirs)
-    if chinese.info == "python":
-        try:
-            trees = ast.parse(english.code), ast.parse(chinese.code)
-        except SyntaxError:
-            if english.code != chinese.code:
-                found.append(
-                    Fault(chinese.line, "the code is not that of the English page, and is no Python")
-                )
-            return found
-        if (difference := _difference(*trees)) is not None:
-            line, message = difference
-            where = f" (line {english.line} of the English page)"
-            found.append(Fault(chinese.page_line(line) if line else chinese.line, message + where))
-    return found
+        yield from _same_figure(ours, theirs)
+    if chinese.info != "python" or english.code == chinese.code:
+        return
+    try:
+        trees = ast.parse(english.code), ast.parse(chinese.code)
+    except SyntaxError:
+        yield Fault(chinese.line, "the code is not that of the English page, and is no Python")
+        return
+    for line, message in filter(None, [_difference(*trees)]):
+        where = f" (line {english.line} of the English page)"
+        yield Fault(chinese.page_line(line) if line else chinese.line, message + where)
 
 
-def _same_figure(english: Part, chinese: Part) -> list[Fault]:
+def _same_figure(english: Part, chinese: Part) -> Faults:
     ours, theirs = english.figure, chinese.figure
-    if (ours is None) != (theirs is None):
-        return [Fault(chinese.fence.line, "only one of the two languages has a figure here")]
-    if ours and theirs and (ours.live, ours.values) != (theirs.live, theirs.values):
+    if ours is None or theirs is None:
+        if ours or theirs:
+            yield Fault(chinese.fence.line, "only one of the two languages has a figure here")
+    elif (ours.live, ours.values) != (theirs.live, theirs.values):
         there = f"{ours.live} {dict(ours.values)}" if ours.live else "no live figure"
-        return [Fault(theirs.line, f"the English page has {there} here")]
-    if ours and theirs and ours.holds != theirs.holds:
-        return [Fault(theirs.line, f"the English page claims otherwise here: {ours.holds or 'nothing'}")]
-    if ours and theirs and bool(ours.description) != bool(theirs.description):
-        return [Fault(theirs.line, "only one of the two languages describes this figure")]
-    return []
+        yield Fault(theirs.line, f"the English page has {there} here")
+    elif ours.holds != theirs.holds:
+        yield Fault(theirs.line, f"the English page claims otherwise here: {ours.holds or 'nothing'}")
+    elif bool(ours.description) != bool(theirs.description):
+        yield Fault(theirs.line, "only one of the two languages describes this figure")
 
 
 def _difference(english: ast.AST, chinese: ast.AST, line: int = 0) -> tuple[int, str] | None:
@@ -467,33 +421,33 @@ def _show(value: object) -> str:
     return ast.unparse(value) if isinstance(value, ast.AST) else repr(value)
 
 
-def _same_text(english: Fence, chinese: Fence) -> list[Fault]:
+def _same_text(english: Fence, chinese: Fence) -> Faults:
     """Output may differ in lines with Chinese, but not in numbers; commands may differ in comments."""
     pairs = zip_longest(english.code.splitlines(), chinese.code.splitlines())
     for number, (ours, theirs) in enumerate(pairs, start=1):
         if ours is None or theirs is None:
-            return [Fault(chinese.line, "this text has another number of lines than on the English page")]
+            yield Fault(chinese.line, "this text has another number of lines than on the English page")
+            return
         if chinese.info != "text":
             ours, theirs = (re.sub(r"(^|\s)#\s.*", "", text) for text in (ours, theirs))
         numbers = [sorted(re.findall(_NUMBER, text)) for text in (ours, theirs)]
         if ours.split() != theirs.split() and (not CHINESE.search(theirs) or numbers[0] != numbers[1]):
-            return [Fault(chinese.line + number, f"the English page says '{ours.strip()}' here")]
-    return []
+            yield Fault(chinese.line + number, f"the English page says '{ours.strip()}' here")
+            return
 
 
 @of_pair(("zh", "$$ n", "$$ t", 11, "n = "))
-def same_formulas(english: Page, chinese: Page) -> list[Fault]:
+def same_formulas(english: Page, chinese: Page) -> Faults:
     """Display formulas in the same order; what stands in \\text{...} may differ."""
-    ours, theirs = (
-        [(formula.line, normal(formula.tex)) for formula in page.formulas if formula.display]
+    both = (
+        [(each.line, normal(each.tex)) for each in page.formulas if each.display]
         for page in (english, chinese)
     )
-    for one_of_ours, one_of_theirs in zip_longest(ours, theirs):
-        if one_of_ours is None or one_of_theirs is None or one_of_ours[1] != one_of_theirs[1]:
-            line = one_of_theirs[0] if one_of_theirs else 1
-            there = f"$${one_of_ours[1]}$$ in line {one_of_ours[0]}" if one_of_ours else "no such formula"
-            return [Fault(line, f"the English page has {there}")]
-    return []
+    for ours, theirs in zip_longest(*both, fillvalue=(1, "")):
+        if ours[1] != theirs[1]:
+            there = f"$${ours[1]}$$ in line {ours[0]}" if ours[1] else "no such formula"
+            yield Fault(theirs[0], f"the English page has {there}")
+            return
 
 
 def faults_of_pair(english: Page, chinese: Page) -> list[Fault]:

@@ -9,9 +9,10 @@ says: where `title: A` is taken from the English example, `front_matter` finds "
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any
 
 from press.pages import Fault, Page, parse
 
@@ -26,22 +27,28 @@ class Check:
     bad: tuple[Bad, ...]
 
 
+Faults = Iterable[Fault]
 PAGE: list[Check] = []  # of a page and its language
 PAIR: list[Check] = []  # of an English page and its Chinese twin
-Function = TypeVar("Function", bound=Callable[..., list[Fault]])
 
 
-def of_page(*bad: Bad) -> Callable[[Function], Function]:
+def of_page(*bad: Bad) -> Callable[[Callable[[Page, str], Faults]], Callable[..., list[Fault]]]:
     return lambda check: _made(PAGE, check, bad)
 
 
-def of_pair(*bad: Bad) -> Callable[[Function], Function]:
+def of_pair(*bad: Bad) -> Callable[[Callable[[Page, Page], Faults]], Callable[..., list[Fault]]]:
     return lambda check: _made(PAIR, check, bad)
 
 
-def _made(checks: list[Check], check: Function, bad: tuple[Bad, ...]) -> Function:
-    checks.append(Check(check, bad))
-    return check
+def _made(
+    checks: list[Check], check: Callable[..., Faults], bad: tuple[Bad, ...]
+) -> Callable[..., list[Fault]]:
+    @functools.wraps(check)
+    def faults(*pages: Any) -> list[Fault]:
+        return list(check(*pages))
+
+    checks.append(Check(faults, bad))
+    return faults
 
 
 def broken(language: str, old: str, new: str) -> Page:

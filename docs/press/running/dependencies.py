@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import functools
 import re
 import threading
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from pathlib import Path
 
 from press import cache
@@ -44,11 +44,11 @@ class Sources:
                 self.data.append(path)
         self.all: Use = (package.name, "*")
         self.stamp = [(path, path.stat().st_mtime_ns) for path in [*self.files.values(), *self.data]]
-        self._trees: dict[str, ast.Module | None] = {}
-        self._uses: dict[str, set[Use]] = {}
-        self._contents: dict[Path, bytes] = {}
-        self._led: dict[Use, tuple[set[str], set[Use]]] = {}
-        self._binds: dict[str, set[str]] = {}
+        # as they are when first asked for
+        self._bytes = functools.cache(Path.read_bytes)
+        self._tree = functools.cache(lambda module: parsed(self._text(module)))
+        self._uses = functools.cache(lambda module: self._used_by(self._text(module), module))
+        self._leads, self._bound = functools.cache(self._lead), functools.cache(self._binds)
 
     def current(self) -> bool:
         """Whether the files are still those that were found."""
@@ -62,11 +62,11 @@ class Sources:
             parts += [path.relative_to(self.package).as_posix(), self._bytes(path)]
         return cache.key(*parts)
 
-    @cached_property
+    @functools.cached_property
     def digest_of_all(self) -> str:
         return self.digest(f"from {self.package.name} import *")
 
-    @cached_property
+    @functools.cached_property
     def imports(self) -> list[tuple[str, list[str]]]:
         """What each module imports, as it is written: what can be reached of others depends on no more."""
         return [(module, _IMPORT.findall(self._text(module))) for module in sorted(self.files)]
@@ -83,13 +83,9 @@ class Sources:
             ways.add(use)
             if use == self.all:
                 return set(self.files), {self.all}
-            defining, passed = self._leads(use)
-            waiting |= passed
-            for module in defining - modules:
-                modules.add(module)
-                if module not in self._uses:
-                    self._uses[module] = self._used_by(self._text(module), module)
-                waiting |= self._uses[module]
+            defining, passed = self._leads(*use)
+            waiting |= passed.union(*map(self._uses, defining - modules))
+            modules |= defining
         return modules, ways
 
     def only_passes_on(self, module: str) -> bool:
@@ -102,26 +98,11 @@ class Sources:
         modules = self.reach(code)[0] | set(filter(self.only_passes_on, self.files))
         return {self.files[module].relative_to(self.package.parent).as_posix() for module in modules}
 
-    def _tree(self, module: str) -> ast.Module | None:
-        if module not in self._trees:
-            self._trees[module] = parsed(self._text(module))
-        return self._trees[module]
-
     def _text(self, module: str) -> str:
         return self._bytes(self.files[module]).decode(errors="replace")
 
-    def _bytes(self, path: Path) -> bytes:
-        if path not in self._contents:
-            self._contents[path] = path.read_bytes()
-        return self._contents[path]
-
-    def _leads(self, use: Use) -> tuple[set[str], set[Use]]:
-        """The modules that define what is used, and what is used in its stead where it is only passed on."""
-        if use not in self._led:
-            self._led[use] = self._lead(*use)
-        return self._led[use]
-
     def _lead(self, module: str, name: str) -> tuple[set[str], set[Use]]:
+        """The modules that define what is used, and what is used in its stead where it is only passed on."""
         if name == "*":
             return {file for file in self.files if f"{file}.".startswith(f"{module}.")}, set()
         tree = self._tree(module)
@@ -141,11 +122,9 @@ class Sources:
                 elif alias.name == "*" and name in self._bound(base):
                     yield base, name
 
-    def _bound(self, module: str) -> set[str]:
+    def _binds(self, module: str) -> set[str]:
         """The names that a module binds, by whatever means."""
-        if module in self._binds:
-            return self._binds[module]
-        names = self._binds[module] = set()
+        names = set()
         for node in ast.walk(self._tree(module) or ast.Module([], [])):
             if isinstance(node, ast.alias):
                 names.add(node.asname or node.name)
