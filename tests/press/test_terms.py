@@ -10,9 +10,9 @@ from press.pages import CHINESE
 FILES = terms.files()
 
 
-def test_pages_labs_package_and_readme_are_read() -> None:
+def test_what_is_beside_the_pages_is_read() -> None:
     names = {path.relative_to(ROOT).as_posix() for path in FILES}
-    assert {"README.md", "docs/en/order.md", "docs/labs/masks.py", "posenc/plot/_style.py"} <= names
+    assert {"README.md", "mkdocs.yml", "docs/home/index.md", "posenc/plot/_style.py"} <= names
 
 
 def test_one_word_an_idea_in_both_languages() -> None:
