@@ -16,7 +16,9 @@ CHEAP = ["en/primer.md", "zh/shift.md", "en/parallel.md"]  # they train nothing
 
 
 @pytest.mark.parametrize("names", [CHEAP, pytest.param(ALL, marks=pytest.mark.slow)], ids=["cheap", "all"])
-def test_pages_run_without_our_plugin(names: list[str], tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_pages_run_without_our_plugin(
+    names: list[str], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     if names == ALL and "slow" not in request.config.option.markexpr:
         pytest.skip("minutes, and our plugin has run the same blocks: `pytest -m slow` runs them all so, too")
     for name in names:
