@@ -16,11 +16,7 @@ CHEAP = ["en/primer.md", "zh/shift.md", "en/parallel.md"]  # they train nothing
 
 
 @pytest.mark.parametrize("names", [CHEAP, pytest.param(ALL, marks=pytest.mark.slow)], ids=["cheap", "all"])
-def test_pages_run_without_our_plugin(
-    names: list[str], tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
-    if names == ALL and "slow" not in request.config.option.markexpr:
-        pytest.skip("minutes, and our plugin has run the same blocks: `pytest -m slow` runs them all so, too")
+def test_pages_run_without_our_plugin(names: list[str], tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / "docs" / name, tmp_path / name)
