@@ -196,8 +196,18 @@ def test_a_draft_in_one_language_is_named_and_not_compared(
     assert f"drafts: {page}" in said
     (docs / "zh" / "a.md").unlink()
     assert pages.same_files(docs / "en", docs / "zh") == []
+    page.rename(docs / "zh" / "a.md")  # alone in Chinese, and called by its name
+    walk.main(["a"])
+    assert f"drafts: {docs / 'zh' / 'a.md'}" in capfd.readouterr().out
     page.write_text(text, encoding="utf-8")
+    (docs / "zh" / "a.md").unlink()
     assert len(pages.same_files(docs / "en", docs / "zh")) == 1
+
+
+def test_a_draft_may_have_sections_yet_to_come() -> None:
+    text = planted.GOOD["en"].replace("{#one}", "{#goals}")
+    assert "no section" in str(pages.faults_of_page(page.parse(text), "en"))
+    assert pages.faults_of_page(page.parse(text.replace("title:", "draft: true\ntitle:")), "en") == []
 
 
 @pytest.mark.parametrize("command", ["check", "outputs", "offline", "runtime"])

@@ -86,7 +86,7 @@ def main(arguments: list[str], write: bool = False) -> int:
     parser.add_argument("--run", action="store_true", help="run the blocks, too")
     wanted = parser.parse_args(arguments)
     books = _wanted(wanted.names)
-    for name in set(wanted.names) - {name.removesuffix(".md") for name in books["en"]}:
+    for name in set(wanted.names) - {name.removesuffix(".md") for book in books.values() for name in book}:
         parser.error(f"there is no chapter {name}")
     found: list[str] = []
     if wanted.run or write:
