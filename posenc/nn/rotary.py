@@ -156,7 +156,7 @@ class RotaryEmbedding(FixedTable):
             raise ValueError(f"{name} must have shape (..., seq, {self.dim}), got {tuple(x.shape)}")
         if self.num_heads is not None and (x.ndim < 3 or x.shape[-3] != self.num_heads):
             raise ValueError(
-                f"{name} must have shape (..., {self.num_heads}, seq, {self.dim}), for there are frequencies for "
+                f"{name} must have shape (..., {self.num_heads}, seq, {self.dim}), because there are frequencies for "
                 f"{self.num_heads} heads, got {tuple(x.shape)}"
             )
 
