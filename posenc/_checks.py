@@ -255,9 +255,7 @@ def check_neighbours(name: str, given: Any, places: Array, xp: Namespace) -> Non
     named, cure = (
         (values.dtype, "use integers or float64") if narrow else ("float64", "count from a later start")
     )
-    wanted = (
-        f"below 2^{math.log2(most):g} in size, for {named} tells no neighbours apart from there on ({cure})"
-    )
+    wanted = f"below 2^{math.log2(most):g} in size, because {named} tells no neighbours apart from there on ({cure})"
     check_values(name, places, lambda t: xp.abs(t) < most, wanted, xp)
 
 

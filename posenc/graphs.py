@@ -365,7 +365,9 @@ def _check_real(kind: str, dtype: Any) -> None:
 def _check_not_negative(edges: Any, meaning: str) -> None:
     if (edges.data < 0).any():
         least = edges.data.min()
-        raise ValueError(f"graph must have weights of at least 0, for a weight is {meaning}, got {least:g}")
+        raise ValueError(
+            f"graph must have weights of at least 0, because a weight is {meaning}, got {least:g}"
+        )
 
 
 def _check_symmetric(edges: Any) -> None:

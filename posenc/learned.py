@@ -174,13 +174,13 @@ def _cubic(x: np.ndarray, a: float) -> np.ndarray:
 _KERNELS = {"linear": _hat, "cubic": _cubic}
 
 
-def _resample(table: Array, taps: np.ndarray, weights: np.ndarray, xp: Namespace) -> Array:
-    """Rows Σ_k weights[:, k] · table[taps[:, k]]."""
+def _resample(table: Array, chosen: np.ndarray, weights: np.ndarray, xp: Namespace) -> Array:
+    """Rows Σ_k weights[:, k] · table[chosen[:, k]]."""
     wide = wide_dtype(xp, table)
     device = device_of(table)
     rows = xp.astype(table, wide)
-    result = xp.zeros((len(taps), table.shape[1]), dtype=wide, device=device)
-    for tap, weight in zip(taps.T, weights.T, strict=True):
+    result = xp.zeros((len(chosen), table.shape[1]), dtype=wide, device=device)
+    for tap, weight in zip(chosen.T, weights.T, strict=True):
         share = xp.asarray(weight[:, None], dtype=wide, device=device)
         result = result + share * xp.take(rows, to_device_of(tap, table, xp), axis=0)
     return xp.astype(result, table.dtype)

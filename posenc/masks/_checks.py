@@ -65,7 +65,7 @@ def _may_look(array: Array) -> bool:
 
 
 def as_counts(lengths: Any, like: Array | None, minimum: int) -> tuple[Array, list[int] | None, Namespace]:
-    """Lengths as an int64 array, of their own library or that of `like`, and as numbers, if one may look."""
+    """Lengths as an int64 array, of their own library or that of `like`, and as numbers, if they can be read."""
     shape: tuple[int, ...] = ()
     if isinstance(lengths, int | np.integer):
         numbers = [integer("lengths", lengths, minimum=minimum)]
@@ -94,7 +94,7 @@ def as_counts(lengths: Any, like: Array | None, minimum: int) -> tuple[Array, li
 
 
 def as_float(x: Array) -> float:
-    """The number in an array without axes; torch warns of tensors that still carry a gradient."""
+    """The number in an array without axes, detached: torch warns of tensors that carry a gradient."""
     return float(x.detach() if hasattr(x, "detach") else x)
 
 

@@ -29,22 +29,22 @@ def pad_batch(
 ) -> tuple[Array, Array]:
     """Sequences of different lengths as one array, and the mask that says where its pads are.
 
-    Row b holds sequences[b] and then (side="left": before it) `value`, up to one length.
+    Row b holds sequences[b], followed by `value` up to the common length. With side="left" `value` comes first.
 
     Args:
-        sequences: a list of at least one array (n_b, ...), all of one library, dtype, device and trailing
-            shape: token ids, embeddings, any numbers or bool; or one array (batch, n, ...). A list of numbers
-            in place of an array counts as one of NumPy.
+        sequences: a list of at least one array (n_b, ...), or one array (batch, n, ...). The arrays hold
+            token ids, embeddings, any numbers or bool, and share library, dtype, device and trailing shape. A
+            list of numbers counts as an array of NumPy.
         side: where the pads go, "right" or "left".
-        length: length of the rows; that of the longest sequence if None. Nothing is ever cut off.
-        value: what the pads hold; must fit the dtype.
+        length: length of the rows. That of the longest sequence if None. Sequences are never cut.
+        value: what the pads hold. It must fit the dtype.
 
     Returns:
         The batch, shape (batch, length, ...), of the library, dtype and device of the sequences, and its
         key-padding mask, bool (batch, length), True at pads.
 
     Raises:
-        TypeError: sequences are no arrays of numbers or bool, or of different libraries or dtypes.
+        TypeError: sequences are not arrays of numbers or bool, or have different libraries or dtypes.
         ValueError: there is no sequence, one is a single number or has another trailing shape, one is longer
             than length, the dtype cannot hold value, or side is another word.
 
@@ -72,10 +72,10 @@ def pad_batch(
 def positions_from_mask(padding_mask: ArrayT) -> ArrayT:
     """Positions that count real tokens only, from 0 at the first one, wherever the pads are.
 
-    t = (number of real tokens up to and including this one) − 1; 0 at pads, so that any table can be read.
+    t = (number of real tokens up to and including this one) − 1. Pads get 0, which every table has.
 
-    With the pads on the right this is 0, 1, 2, ...; with the pads on the left it takes away the shift that
-    they cause.
+    With the pads on the right this is 0, 1, 2, ... With the pads on the left it removes the shift that they
+    cause.
 
     Args:
         padding_mask: bool (..., n), True at pads.
@@ -100,19 +100,19 @@ def pack_sequences(
 ) -> tuple[Array, Array]:
     """Several documents one after the other in one row, and the number of the document at each place.
 
-    No place is spent on pads; `document_mask` keeps the documents apart, `document_positions` counts each
-    from 0.
+    There are no pads between documents. `document_mask` keeps the documents apart, and `document_positions`
+    counts each of them from 0.
 
     Args:
         sequences: as in `pad_batch`, each with at least one token.
-        length: length of the row, filled up with pads on the right; no pads if None.
+        length: length of the row, filled up with pads on the right. No pads if None.
         value: what the pads hold.
 
     Returns:
         The row, shape (length, ...), and its document numbers, int64 (length,): 0, 1, ..., −1 at pads.
 
     Raises:
-        TypeError, ValueError: as in `pad_batch`; the documents together must not exceed length.
+        TypeError, ValueError: as in `pad_batch`, or the documents together are longer than length.
 
     >>> pack_sequences([[5, 6, 7], [8, 9]], length=6)
     (array([5, 6, 7, 8, 9, 0]), array([ 0,  0,  0,  1,  1, -1]))
@@ -137,10 +137,10 @@ def document_ids(lengths: Sequence[int] | Array, n: int | None = None, *, like: 
     0 for the first lengths[0] places, 1 for the next lengths[1], ..., −1 for pads at the end.
 
     Args:
-        lengths: how many tokens each document has, at least 1: a list or array with one axis. The 0 with
-            which document numbers begin is refused here.
-        n: length of the row; the sum of lengths, so no pads, if None, which torch.compile(fullgraph=True)
-            cannot find out from a tensor.
+        lengths: how many tokens each document has, at least 1: a list or array with one axis. Document
+            numbers, which begin with 0, raise ValueError here.
+        n: length of the row. The sum of lengths if None, which leaves no pads. torch.compile(fullgraph=True)
+            cannot read that from a tensor and needs n.
         like: as in `key_padding_mask`.
 
     Returns:
@@ -148,8 +148,8 @@ def document_ids(lengths: Sequence[int] | Array, n: int | None = None, *, like: 
 
     Raises:
         TypeError: lengths are not integers.
-        ValueError: lengths have not one axis, one is below 1, or their sum is above n (unseen in a tensor
-            while torch.compile traces).
+        ValueError: lengths do not have one axis, one is below 1, or their sum is above n. Lengths in a tensor
+            are not checked while torch.compile traces.
 
     >>> document_ids([3, 2], 6)
     array([ 0,  0,  0,  1,  1, -1])
@@ -171,19 +171,18 @@ def document_ids(lengths: Sequence[int] | Array, n: int | None = None, *, like: 
 def document_positions(documents: Array) -> Array:
     """Positions that start anew with every document of a packed row.
 
-    t = place − place of the first token of the same document; 0 at pads.
+    t = place − place of the first token of the same document. Pads get 0.
 
     Args:
-        documents: integer (..., n), a number for each place, equal within a document, as `document_ids` or
-            `pack_sequences` give them; negative at pads.
+        documents: integer (..., n), a number for each place, equal within a document and negative at pads, as
+            `document_ids` or `pack_sequences` give them.
 
     Returns:
         int64 array (..., n).
 
     Raises:
         TypeError: documents are not integers.
-        ValueError: a document is in pieces: its number comes back after another one (unseen while
-            torch.compile traces).
+        ValueError: the number of a document comes back after another one. Not checked while torch.compile traces.
 
     >>> document_positions(np.array([0, 0, 0, 1, 1, -1]))
     array([0, 1, 2, 0, 1, 0])

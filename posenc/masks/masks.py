@@ -28,11 +28,11 @@ __all__ = [
 def causal_mask(n: int, *, like: Array | None = None) -> Array:
     """The mask that hides the future: query t may see the keys 0..t.
 
-    M[t, u] = (u > t); True means not allowed.
+    M[t, u] = (u > t). True means not allowed.
 
     Args:
         n: sequence length, at least 0.
-        like: an array whose library and device the mask gets, such as the input of the model; NumPy if None.
+        like: an array whose library and device the mask gets, such as the input of the model. NumPy if None.
 
     Returns:
         bool array (n, n), True above the diagonal.
@@ -71,9 +71,9 @@ def key_padding_mask(
 
     Args:
         lengths: number of real tokens of each sequence: an integer, or a list or array of them with one axis.
-            Not token ids: where those are padded already, the mask is `ids == id_of_the_pad`.
-        n: length of the padded rows; the largest of lengths if None, which torch.compile(fullgraph=True)
-            cannot find out from a tensor.
+            Token ids are not lengths: if they are padded already, the mask is `ids == id_of_the_pad`.
+        n: length of the padded rows. The largest of lengths if None. torch.compile(fullgraph=True) cannot
+            read that from a tensor and needs n.
         side: where the pads are, "right" or "left".
         like: an array whose library and device the mask gets. If None those of lengths, NumPy for a list.
 
@@ -82,8 +82,8 @@ def key_padding_mask(
 
     Raises:
         TypeError: lengths are not integers.
-        ValueError: lengths have more than one axis, side is another word, or a length is negative or above n
-            (unseen in a tensor while torch.compile traces).
+        ValueError: lengths have more than one axis, side is another word, or a length is negative or above n.
+            Lengths in a tensor are not checked while torch.compile traces.
 
     >>> key_padding_mask([3, 1], 4)
     array([[False, False, False,  True],
@@ -102,9 +102,9 @@ def key_padding_mask(
 def document_mask(documents: Array) -> Array:
     """The mask that keeps the documents of a packed row apart: block-diagonal.
 
-    M[t, u] = (documents[t] ≠ documents[u]); a pad (negative number) sees nothing and is seen by nothing.
+    M[t, u] = (documents[t] ≠ documents[u]). A pad (negative number) sees nothing, and no token sees it.
 
-    Join it with a causal mask by `|`. A pad's row is without any key: see `safe_mask`.
+    Join it with a causal mask by `|`. The query of a pad has no key at all: see `safe_mask`.
 
     Args:
         documents: integer (..., n), as `document_ids` or `pack_sequences` give them.
@@ -114,8 +114,7 @@ def document_mask(documents: Array) -> Array:
 
     Raises:
         TypeError: documents are not integers.
-        ValueError: a document is in pieces: its number comes back after another one (unseen while
-            torch.compile traces).
+        ValueError: the number of a document comes back after another one. Not checked while torch.compile traces.
 
     >>> document_mask(np.array([0, 0, 1])).astype(int)
     array([[0, 0, 1],
@@ -129,18 +128,18 @@ def document_mask(documents: Array) -> Array:
 
 
 def combine_masks(padding_mask: Array, *, mask: Array | None = None) -> Array:
-    """A key-padding mask and a mask of queries and keys in one: forbidden is what either forbids.
+    """A key-padding mask and a mask of queries and keys in one. It forbids what either of them forbids.
 
     M[b, t, u] = padding_mask[b, u] or mask[t, u].
 
-    `posenc.dot_product_attention` takes the result as mask for a (batch, n, d) query; with heads, (batch,
-    heads, n, d), pass `combine_masks(...)[:, None]`; or pass it the two masks apart. For torch's functions
-    see `multihead_mask`, `sdpa_mask`.
+    `posenc.dot_product_attention` takes the result as mask for a query (batch, n, d). For a query with heads,
+    (batch, heads, n, d), pass `combine_masks(...)[:, None]`. It also takes the two masks as two arguments.
+    For torch's functions see `multihead_mask` and `sdpa_mask`.
 
     Args:
         padding_mask: bool (..., n_k), True at pads.
-        mask: bool (n_q, n_k) or (..., n_q, n_k), True where not allowed, such as `causal_mask(n)`. By name
-            only, since no shape tells the two masks apart: exchanged, they would fit as well.
+        mask: bool (n_q, n_k) or (..., n_q, n_k), True where not allowed, such as `causal_mask(n)`.
+            Passed by name only, because the shapes would fit as well if the two masks were exchanged.
 
     Returns:
         bool array (..., n_q, n_k), or (..., 1, n_k) without a mask: every query has the same keys.
@@ -174,19 +173,19 @@ def combine_masks(padding_mask: Array, *, mask: Array | None = None) -> Array:
 def multihead_mask(mask: Array, num_heads: int) -> Array:
     """A mask of each batch row as torch.nn.MultiheadAttention takes it: once for each head.
 
-    M[b · num_heads + h] = mask[b]; True stays "not allowed".
+    M[b · num_heads + h] = mask[b]. True still means not allowed.
 
     For `attn_mask=` of torch.nn.MultiheadAttention and `mask=` of torch.nn.TransformerEncoder. Where all rows
     share one mask, pass that (n_q, n_k) as `attn_mask` and the padding as `key_padding_mask` instead.
 
-    What they do with a query that has no key depends on how they are called (torch 2.13, on the CPU). NaN:
-    MultiheadAttention with need_weights=True, its default; in evaluation mode without gradients also with
-    need_weights=False, and so does TransformerEncoder. An attention of 0, so the bias of the last projection:
-    everywhere else. `safe_mask` makes all of them alike.
+    What these layers return for a query without any key depends on how they are called (torch 2.13, on the
+    CPU). MultiheadAttention returns NaN with need_weights=True, its default. In evaluation mode without
+    gradients it returns NaN with need_weights=False too, and so does TransformerEncoder. In all other cases
+    the attention is 0, and the output is the bias of the last projection. With `safe_mask` no row is NaN.
 
     Args:
         mask: bool (batch, n_q, n_k), as `combine_masks` gives it.
-        num_heads: of the layer.
+        num_heads: number of heads of the layer.
 
     Returns:
         bool array (batch · num_heads, n_q, n_k).
@@ -207,13 +206,13 @@ def sdpa_mask(mask: Array) -> Array:
 
     M[b, 0, t, u] = not mask[b, t, u], the same for each head.
 
-    For `attn_mask=` there, with a query (batch, heads, n_q, d). A query without any key gets 0 from it with
-    torch 2.13 on the CPU, where this was measured, and got NaN before release 2.5; use `safe_mask` where that
-    must not depend on release, device or kernel.
+    Pass it as `attn_mask=`, with a query (batch, heads, n_q, d). For a query without any key the function
+    returns 0 with torch 2.13 on the CPU, where this was measured, and NaN before release 2.5. Use `safe_mask`
+    if the result must not depend on release, device or kernel.
 
     Args:
-        mask: bool (batch, n_q, n_k), True where not allowed, as `combine_masks` gives it; (n_q, n_k) for all
-            is passed as mask[None].
+        mask: bool (batch, n_q, n_k), True where not allowed, as `combine_masks` gives it. Pass a mask
+            (n_q, n_k) for the whole batch as mask[None].
 
     Returns:
         bool array (batch, 1, n_q, n_k), True where allowed.
@@ -231,7 +230,7 @@ def sdpa_mask(mask: Array) -> Array:
 
 
 def empty_rows(mask: Array) -> Array:
-    """The queries that may see no key at all: softmax over nothing, NaN in many functions.
+    """The queries that may see no key at all. For them softmax is NaN in many functions.
 
     E[t] = all u: mask[t, u].
 
@@ -256,14 +255,14 @@ def safe_mask(mask: ArrayT) -> ArrayT:
 
     M[t, u] = mask[t, u] and not empty_rows(mask)[t].
 
-    An opened row gives some output, which means nothing: zero it by `apply_output_mask(output,
-    empty_rows(mask))`. Zeroing alone, without this, cures the output but leaves NaN in the gradient.
-    `posenc.dot_product_attention` needs neither.
+    The output of an opened row means nothing. Set it to zero with `apply_output_mask(output,
+    empty_rows(mask))`. Setting it to zero without `safe_mask` removes NaN from the output, but not from the
+    gradient. `posenc.dot_product_attention` needs neither of the two.
 
     Args:
-        mask: bool (..., n_q, n_k), True where not allowed, every mask combined already: opening one does not
-            help a row that another one closes. A key-padding mask (batch, n_k) that is to stay the only mask
-            is read the same way: the sequences of nothing but pads are opened.
+        mask: bool (..., n_q, n_k), True where not allowed. Combine all masks first: a row opened in one mask
+            may be closed by another. If a key-padding mask (batch, n_k) is the only mask, pass it as it is:
+            sequences that consist of pads only are opened.
 
     Returns:
         bool array of the same shape, every query with at least one key.

@@ -15,9 +15,9 @@ def apply_output_mask(x: ArrayT, padding_mask: Array) -> ArrayT:
 
     Args:
         x: shape padding_mask.shape + (...), real.
-        padding_mask: bool (..., n), True at pads; its axes are the first of x. To an x (batch, heads, n, d) a
-            mask (batch, n) does not fit, but where heads equals n no shape can tell, and heads are zeroed:
-            join the heads first.
+        padding_mask: bool (..., n), True at pads. Its axes are the first axes of x. For x (batch, heads, n, d)
+            a mask (batch, n) raises an error, unless heads equals n: then it zeroes heads. Join the heads
+            first.
 
     Returns:
         Array of the shape and dtype of x.
@@ -45,11 +45,11 @@ def masked_mean(x: Array, padding_mask: Array) -> Array:
 
     Args:
         x: shape padding_mask.shape + (...), floating.
-        padding_mask: bool (..., n), True at pads; the mean is over its last axis. Join heads first, as for
+        padding_mask: bool (..., n), True at pads. The mean is over its last axis. Join heads first, as for
             `apply_output_mask`.
 
     Returns:
-        Array of shape padding_mask.shape[:-1] + (...), of the dtype of x; 0 for a sequence without any real
+        Array of shape padding_mask.shape[:-1] + (...), of the dtype of x. 0 for a sequence without any real
         token.
 
     Raises:
@@ -72,17 +72,17 @@ def masked_loss(losses: Array, padding_mask: Array) -> Array:
 
     L = Σ_real losses / number of real tokens in the whole batch.
 
-    Not the mean over all places (which shrinks with every pad) and not a mean of the means of the sequences
-    (which weighs the tokens of short ones more). Equal to `ignore_index` with reduction="mean" in torch. Over
-    several batches, add up sums and counts, and divide once.
+    The mean over all places would shrink with every pad. A mean of the means of the sequences would give the
+    tokens of short sequences more weight. This is the same as `ignore_index` with reduction="mean" in torch.
+    For several batches, add up sums and counts and divide once.
 
     Args:
-        losses: the loss at each place, floating, of the shape of padding_mask; what it says at pads does not
-            matter, not even NaN.
+        losses: the loss at each place, floating, of the shape of padding_mask. Values at pads do not matter,
+            not even NaN.
         padding_mask: bool, True at pads.
 
     Returns:
-        Array without axes, of the dtype of losses; 0 where there is no real token.
+        Array without axes, of the dtype of losses. 0 if there is no real token.
 
     Raises:
         TypeError: losses are not floating, padding_mask is not bool, or they are of different libraries.
@@ -104,16 +104,16 @@ def masked_loss(losses: Array, padding_mask: Array) -> Array:
 
 
 def leak_in(weights: Array, padding_mask: Array) -> float:
-    """How much of their attention real queries spend on pads, on average: what comes in from the pads.
+    """The share of their attention that real queries spend on pads, on average.
 
     mean over real t of Σ_{pads u} weights[t, u].
 
     Args:
-        weights: attention weights, shape (..., n, n), the first axes those of padding_mask; heads may follow.
+        weights: attention weights, shape (..., n, n), the first axes those of padding_mask. Heads may follow.
         padding_mask: bool (..., n), True at pads.
 
     Returns:
-        A number from 0 to 1; 0 with a key-padding mask, and where there is no real query.
+        A number from 0 to 1. It is 0 with a key-padding mask, and if there is no real query.
 
     Raises:
         TypeError: weights are not floating, padding_mask is not bool, or they are of different libraries.
@@ -128,17 +128,17 @@ def leak_in(weights: Array, padding_mask: Array) -> float:
 
 
 def leak_out(weights: Array, padding_mask: Array) -> float:
-    """How much of their attention pad queries spend on real tokens, on average: what pads carry off.
+    """The share of their attention that queries of pads spend on real tokens, on average.
 
     mean over pads t of Σ_{real u} weights[t, u].
 
-    A key-padding mask raises it to 1, since it leaves the pads no other key. It does harm only where a later
-    step mixes the pads in again.
+    A key-padding mask raises it to 1, because then pads may attend to real tokens only. This does harm only
+    if a later step uses the outputs of pads.
 
     Args, raises: as in `leak_in`.
 
     Returns:
-        A number from 0 to 1; 0 where there is no pad.
+        A number from 0 to 1. It is 0 if there is no pad.
 
     >>> import numpy as np
     >>> from posenc.masks import key_padding_mask

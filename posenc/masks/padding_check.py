@@ -101,10 +101,10 @@ def check_padding(
             times the largest output: 1.5e-8 of it in float64, 3.5e-4 in float32. float64 gives the sharper
             answer, if no step of the model stays in float32.
 
-    Torch takes another path when no gradients are wanted: check under `torch.no_grad()` what runs there.
+    Torch takes another path without gradients. If your model runs under `torch.no_grad()`, check it there.
 
     Raises:
-        TypeError: model is no function, batch no list of arrays, or the outputs are no floating array.
+        TypeError: model is not callable, batch is not a list of arrays, or an output is not a floating array.
         ValueError: the outputs have neither of the two shapes, differ from run to run or are not finite
             without pads; a sequence is empty, or no token of the batch differs from pad_value.
 

@@ -86,7 +86,7 @@ def check_places(
             raise ValueError("query_positions must be given where key_positions are or n_query is not")
         if n_key is not None and n_query > n_key:
             raise ValueError(
-                f"n_query must be at most n_key, for the queries are the last of the keys: got {n_query} and "
+                f"n_query must be at most n_key, because the queries are the last of the keys: got {n_query} and "
                 f"{n_key}; pass query_positions for anything else"
             )
         if traced:

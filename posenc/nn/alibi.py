@@ -49,13 +49,14 @@ class AlibiBias(_Slopes):
 
     forward(n) = −m_h · (t − u), `posenc.alibi_bias` with `posenc.alibi_slopes(num_heads)`.
 
-    Nothing in it is trained, saved or cast. It makes heads · n_q · n_k numbers: `AlibiAttention` needs none.
+    Nothing in it is trained, saved or cast. The bias has heads · n_q · n_k numbers. `AlibiAttention` computes
+    the same attention without them.
 
     Args:
         num_heads: number of heads.
-        causal: whether later keys are forbidden. If not, the bias is −m_h · |t − u|, which cannot see the
-            direction: a sentence and its reversal look alike.
-        slopes: m_h, at least 0, shape (heads,), instead of the published ones; such as the part of
+        causal: whether later keys are forbidden. If not, the bias is −m_h · |t − u|, which does not
+            depend on the direction: a sentence and its reversal get the same scores, reversed.
+        slopes: m_h, at least 0, shape (heads,), instead of the published ones, such as the part of
             alibi_slopes(32) that belongs to the 8 heads of one device.
 
     Shapes:

@@ -24,13 +24,13 @@ class ForgetGate(nn.Module):
 
     forward(x) = log sigmoid(x wᵀ + b).
 
-    Its weights start from 0 and its bias so that log f = −m_h: until it is trained, `posenc.forget_bias` of them
-    is `posenc.alibi_bias`. Each token has its gate from itself alone, so in decoding one more token is one more
-    gate.
+    The weights start from 0, and the bias starts so that log f = −m_h. Until the layer is trained,
+    `posenc.forget_bias` of its gates is `posenc.alibi_bias`. The gate of a token depends on this token alone, so
+    decoding computes one gate for each new token.
 
     Args:
         dim: width of the input.
-        num_heads: number of heads; of keys, if there are fewer of them than of queries.
+        num_heads: number of heads. If there are fewer key heads than query heads, the number of key heads.
         slopes: m_h, above 0, shape (heads,); alibi_slopes(num_heads) if None.
 
     Shapes:
@@ -90,15 +90,16 @@ class ContextualPositions(nn.Module):
 
     forward(q, k)[t, u] = q_t · e(p_tu), with p_tu the sum of the gates sigmoid(q_t · k_j / sqrt(d)) for j = u..t.
 
-    Nothing is kept from call to call: one query and all keys so far give its row of the full pass.
+    The layer keeps nothing between calls. One query and all keys so far give the row of this query in the full
+    pass.
 
     Args:
         dim: width of a head.
-        max_position: the largest position; the table has one row more. Counts beyond it share it.
+        max_position: the largest position. Larger counts use its row. The table has max_position + 1 rows.
 
     Shapes:
         query: (..., n_q, dim), the last of the keys. key: (..., n_k, dim).
-        Result: (..., n_q, n_k) to be added to the scores, −inf for later keys: it is the causal mask as well.
+        Result: (..., n_q, n_k) to be added to the scores. It is −inf for later keys, so it includes the causal mask.
         Heads share the table, `weight` (max_position + 1, dim), which starts from 0.
 
     Raises:

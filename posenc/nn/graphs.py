@@ -1,4 +1,4 @@
-"""What training on eigenvectors of graphs needs: signs that mean nothing must not be learned."""
+"""What training on eigenvectors of graphs needs: random signs, so that no model learns them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ class RandomSigns(torch.nn.Module):
 
     forward(vectors)[..., t, j] = s_j · vectors[..., t, j], s_j = ±1 with equal chance, drawn at each call.
 
-    An eigenvector is one only up to its sign (`posenc.laplacian_eigenvectors`): a model that has met both
-    signs cannot rely on either. It does not help where eigenvalues coincide and vectors may be rotated.
+    The sign of an eigenvector is arbitrary (`posenc.laplacian_eigenvectors`). A model that has met both signs
+    cannot rely on either. This does not help if eigenvalues coincide, because then any rotation of the vectors
+    is as good.
 
     Shapes:
         vectors: floating, (..., n, k): k eigenvectors of the n nodes of a graph. Each of the leading axes is a

@@ -41,8 +41,8 @@ class GridEncoding(FixedTable):
         x: (batch, seq, dim) or (seq, dim). Result: the shape and dtype of x.
 
     Raises:
-        ValueError: x holds not all tokens of the grid, and no offset says which (the tokens of another grid
-            would get the codes of wrong rows); it has another width, or reaches beyond the grid.
+        ValueError: x does not hold all tokens of the grid and no offset is given, x has another width, or x
+            reaches beyond the grid. Without an offset, tokens of another grid would get codes of wrong rows.
 
     >>> layer = GridEncoding(8, (2, 3), class_tokens=1, dropout=0.0)
     >>> layer(torch.zeros(7, 8))[:2]
@@ -80,8 +80,8 @@ class GridEncoding(FixedTable):
         Args:
             x: (batch, seq, dim) or (seq, dim), floating: the class tokens and the whole grid, unless one of the
                 others is given.
-            offset: number of the first token, class tokens counted, where x is a part. One token at a time gives,
-                bit for bit, what one pass gives.
+            offset: number of the first token, class tokens included, if x is a part of the grid. One token at a
+                time gives the same as one pass, bit for bit.
             coordinates: a place for each token instead, integer or real, shape (seq, axes) or (batch, seq, axes), by
                 the formula: another grid, or jittered ones. No class tokens then.
         """
@@ -184,7 +184,7 @@ class GridRotary(RotaryEmbedding):
 
         Args:
             q, k: as in `RotaryEmbedding`: the class tokens and the whole grid, unless one of the others is given.
-            offset: number of the first token, class tokens counted, where q and k are a part.
+            offset: number of the first token, class tokens included, if q and k are a part of the grid.
             coordinates: a place for each token instead, integer or real, shape (seq, axes), or (batch, seq, axes) for
                 q of four axes.
         """

@@ -1,4 +1,4 @@
-"""Learned positional embeddings as a layer: one trained row a position, added to the token embeddings."""
+"""Learned positional embeddings as a layer: one trained row for each position, added to the token embeddings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LearnedEncoding(nn.Module):
         dim: width of the input, at least 1.
         max_len: number of positions, each with a row of its own.
         dropout: probability of zeroing an element of the sum while training.
-        overflow: what becomes of positions from max_len on: "error", or "clamp" to the last row.
+        overflow: "error" raises an error for positions from max_len on, "clamp" gives them the last row.
         std: standard deviation of the normal distribution that the rows start from; 0.02 in BERT and ViT.
         resize_on_load: whether a checkpoint with another number of rows is interpolated to max_len while it
             loads (`posenc.learned.interpolate_table`, first row to first, last to last). If not, it is an error.
@@ -36,7 +36,7 @@ class LearnedEncoding(nn.Module):
     Shapes:
         x: (batch, seq, dim) or (seq, dim). Result: the shape and dtype of x.
 
-    One token a sentence, (batch, dim), cannot be told from (seq, dim) by its shape: write (batch, 1, dim).
+    An input (batch, dim) would be read as (seq, dim). For one token in each sentence pass (batch, 1, dim).
 
     Raises:
         TypeError: dim, max_len or offset is not an integer, resize_on_load not a bool, x is not a floating

@@ -25,20 +25,20 @@ class RingAttention(nn.Module):
     roundings: `posenc.ring_attention` with a process for each rank. Every process of the group must call it, with
     shards of the same shape and dtype, and backward likewise: a gradient goes round the ring the other way.
 
-    Shapes and dtypes are compared before anything goes round, so that shards that differ are a ValueError in every
-    process. Positions are not compared: a rank that counts from 0 gives a wrong output.
+    Shapes and dtypes are compared before anything is sent, so shards that differ raise ValueError in every
+    process. Positions are not compared: if every rank counts from 0, the output is wrong.
 
-    The blocks that came by are kept for backward; released kernels compute them again instead.
+    The blocks received are kept for backward. Published kernels compute them again instead.
 
     Args:
         causal: whether keys at later positions are forbidden.
-        slopes: of ALiBi, as in `posenc.alibi_bias`, such as alibi_slopes(num_heads); None for no bias.
-        scale: factor on the scores; 1/sqrt(d) if None.
-        group: process group; that of all processes if None.
+        slopes: of ALiBi, as in `posenc.alibi_bias`, such as alibi_slopes(num_heads). None for no bias.
+        scale: factor on the scores. 1/sqrt(d) if None.
+        group: process group. That of all processes if None.
 
     Shapes: query, key, value (..., n / world, d) and positions (n / world,), such as
-    `posenc.shard_positions(n, rank, world)`: those in the whole sequence. A rotation of queries and keys by the
-    same positions comes before. The output is (..., n / world, d_v).
+    `posenc.shard_positions(n, rank, world)`. Positions count in the whole sequence. Turn queries and keys by the
+    same positions before the call. The output is (..., n / world, d_v).
 
     Raises:
         RuntimeError: torch.distributed is not initialized.

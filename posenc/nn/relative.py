@@ -113,7 +113,7 @@ class T5Bias(_TableBias):
     Args:
         num_heads: number of heads.
         num_buckets, max_distance, bidirectional: as in `posenc.relative.t5_bucket`. An encoder is bidirectional, a
-            decoder is not: a table fits either, and says something else.
+            decoder is not. A table loads in both, but its rows mean something else.
         std: as in `RelativeBias`.
 
     Shapes:
@@ -270,11 +270,11 @@ class FireBias(_TrainedBias):
 
     @property
     def threshold(self) -> Tensor:
-        """The position up to which distances are measured against one and the same, in float64."""
+        """Queries before this position divide by the distance of this position, in float64."""
         return self.log_threshold.double().exp()[0]
 
     def reset_parameters(self) -> None:
-        """The network fresh and random, c and threshold as given, as after `to_empty`."""
+        """A new random network, with c and threshold as given, for instance after `to_empty`."""
         self.hidden.reset_parameters()
         self.head.reset_parameters()
         for parameter, start in zip((self.log_c, self.log_threshold), self._start, strict=True):

@@ -31,29 +31,28 @@ __all__ = ["RotaryEmbedding"]
 class RotaryEmbedding(FixedTable):
     """Turns queries and keys by their positions, before their dot product.
 
-    forward(q, k) = R(offset) q, R(offset + 1) q, ... and the same for k: `posenc.apply_rotary` with a table of
-    cosines and sines made beforehand.
+    forward(q, k) = R(offset) q, R(offset + 1) q, ... and the same for k. This is `posenc.apply_rotary` with
+    a table of cosines and sines made beforehand.
 
-    The table is float32, made from float64 angles; it is not trained, not saved and not cast. After
+    The table is float32, made from float64 angles. It is not trained, not saved and not cast. After
     `.to(torch.bfloat16)` queries and keys are still turned in float32 and rounded once to their dtype.
-    float64 input is turned in float64. The table comes along with `.to(device)`; where a loader brought the
-    parameters to a GPU in another way, each pass copies its rows there. What it is made from cannot be set
-    afterwards.
+    float64 input is turned in float64. `.to(device)` moves the table too. If the parameters reached a GPU in
+    another way, each pass copies its rows there. The arguments of the layer cannot be changed afterwards.
 
     Args:
         dim: width of a query, even and at least 2.
         max_len: number of positions in the table. A longer input is an error, never a wrong rotation.
         base, layout, rotary_dim, frequencies, scale: as in `posenc.apply_rotary`. Frequencies may come from
-            `posenc.rotary.yarn_frequencies` and the like, with its attention factor as scale. They are radians a
-            position: if all are 2π or more they are refused, for so are wavelengths.
+            `posenc.rotary.yarn_frequencies` and the like, with its attention factor as scale.
+            Frequencies must be radians per position. Wavelengths, all 2π or more, raise ValueError.
 
     Shapes:
         q: (batch, heads, seq, dim), or any (..., seq, dim). k: the same but for the number of heads, which
         may be smaller (grouped queries) unless each head has frequencies of its own. Both come back in their
         own dtypes; if one is float64, both must be.
 
-    A (batch, seq, heads, dim) input cannot be told from (batch, heads, seq, dim) by its shape: it would be
-    turned by the number of its head. Transpose it first.
+    An input (batch, seq, heads, dim) looks like (batch, heads, seq, dim), so it would be turned by the number
+    of its head. Transpose it first.
 
     Raises:
         TypeError, ValueError: as in `posenc.apply_rotary`; max_len below 1; frequencies that are wavelengths; q or
@@ -156,7 +155,7 @@ class RotaryEmbedding(FixedTable):
             raise ValueError(f"{name} must have shape (..., seq, {self.dim}), got {tuple(x.shape)}")
         if self.num_heads is not None and (x.ndim < 3 or x.shape[-3] != self.num_heads):
             raise ValueError(
-                f"{name} must have shape (..., {self.num_heads}, seq, {self.dim}), for there are frequencies for "
+                f"{name} must have shape (..., {self.num_heads}, seq, {self.dim}), because there are frequencies for "
                 f"{self.num_heads} heads, got {tuple(x.shape)}"
             )
 

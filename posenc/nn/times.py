@@ -29,8 +29,8 @@ class TimeEncoding(nn.Module):
         dim: width of the input, even and at least 4.
         shortest, longest: as in `posenc.times.time_frequencies`, in the unit of the times.
         learned_scale: whether times are multiplied by e^log_scale, one parameter that starts at 0. It moves all
-            periods together. It can mend a scale in which times are ten or a hundred times too small; a thousand
-            times too small every wave stands still, and often there is nothing to learn from.
+            periods together. It can correct times that are ten or a hundred times too small. If they are a thousand
+            times too small, no wave moves, and often there is nothing to learn from.
 
     Shapes:
         x: (batch, seq, dim) or (seq, dim). t: (seq,) or (batch, seq). Result: the shape and dtype of x.
@@ -57,13 +57,13 @@ class TimeEncoding(nn.Module):
         self.log_scale = nn.Parameter(torch.zeros(())) if learned_scale else None
 
     def reset_parameters(self) -> None:
-        """Scale 1 again, as after `to_empty`."""
+        """Set the scale to 1 again, for instance after `to_empty`."""
         if self.log_scale is not None:
             nn.init.zeros_(self.log_scale)
 
     @property
     def scale(self) -> float | None:
-        """What times are multiplied by; None where nothing is learned."""
+        """The factor on the times. None if it is not learned."""
         return None if self.log_scale is None else float(self.log_scale.detach().double().exp())
 
     def forward(self, x: Tensor, seconds: Tensor) -> Tensor:

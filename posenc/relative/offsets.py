@@ -98,7 +98,7 @@ def lengths(
     n_key = integer("key_positions", key_positions, minimum=0)
     if n_query > n_key:
         raise ValueError(
-            "query_positions must be at most key_positions, for the queries are the last of the keys: got "
+            "query_positions must be at most key_positions, because the queries are the last of the keys: got "
             f"{n_query} and {n_key}; pass arrays for anything else"
         )
     return n_query, n_key

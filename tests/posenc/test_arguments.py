@@ -163,7 +163,7 @@ def test_positions_that_no_number_tells_apart_are_refused(name: str, function: C
     for dtype in (torch.bfloat16, torch.float16):
         with pytest.raises(TypeError, match=f"must be integers, float32 or float64, got|{whole}"):
             function(near.to(dtype))
-    tells = r"must be below 2\^24 in size, for torch\.float32 tells no neighbours"
+    tells = r"must be below 2\^24 in size, because torch\.float32 tells no neighbours"
     with pytest.raises((ValueError, TypeError), match=f"{tells}|{whole}"):
         function(near + 2.0**24)
     if name not in WHOLE and "shaw" not in name:
