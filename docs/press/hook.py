@@ -140,11 +140,11 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> None:
     BOOK.contents = [page.file.src_uri for page in nav.pages]
-    for page, name in zip(nav.pages, BOOK.contents, strict=True):
-        BOOK.titles[name] = str(page.title or BOOK.meta(name).get("title"))
+    BOOK.titles = {page.file.src_uri: str(page.title) for page in nav.pages}
     for section in filter(lambda item: item.is_section, nav.items):
         first, *rest = [page.file.src_uri for page in section.children]
-        BOOK.parts[first] = rest
+        if first.startswith("parts/"):
+            BOOK.parts[first], BOOK.titles[first] = rest, str(section.title)
     chapters = [page for page in nav.pages if reading_order.is_chapter(page.file.src_uri, BOOK)]
     for number, page in enumerate(chapters, 1):
         page.title = f"{number} {page.title}"
