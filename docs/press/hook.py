@@ -142,7 +142,7 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> None:
     BOOK.contents = [page.file.src_uri for page in nav.pages]
     BOOK.titles = {page.file.src_uri: str(page.title) for page in nav.pages}
     for section in filter(lambda item: item.is_section, nav.items):
-        first, *rest = [page.file.src_uri for page in section.children]
+        first, *rest = [page.file.src_uri for page in section.children if page.is_page] or [""]
         if first.startswith("parts/"):
             BOOK.parts[first], BOOK.titles[first] = rest, str(section.title)
     chapters = [page for page in nav.pages if reading_order.is_chapter(page.file.src_uri, BOOK)]
