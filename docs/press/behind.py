@@ -20,7 +20,7 @@ from press.languages import LANGUAGES
 from press.running import dependencies, execute
 from press.running.book_blocks import Parts, Runs, Workers, twins
 
-PATIENCE = 3.0  # seconds that a build waits for the blocks of the open page
+PATIENCE = 4.0  # seconds that a build waits for the blocks of the open page
 PROGRESS = "progress.txt"  # in the served folder: 'ran of all'
 
 SERVING = False  # set when MkDocs starts; it loads hook.py anew for each build
@@ -75,11 +75,8 @@ class Behind:
         if not (language in LANGUAGES and labs.source(path).is_file()) or runs.has_run(path):
             return
         if jobs := runs.jobs(twins({name: pages.read(path)})):
-            end, workers = time.monotonic() + PATIENCE, self._ready()
-            enough = threading.Timer(PATIENCE, workers.interrupt)  # what it ends is run again behind
-            enough.start()
-            workers.run(takewhile(lambda _: time.monotonic() < end, reversed(jobs)), runs.take)
-            enough.cancel()
+            end = time.monotonic() + PATIENCE
+            self._ready().run(takewhile(lambda _: time.monotonic() < end, reversed(jobs)), runs.take)
 
     def after_build(self, root: Path) -> None:
         """Begins to run what is left, as soon as there is a server."""
