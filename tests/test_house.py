@@ -10,11 +10,22 @@ import pytest
 from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).parents[1]
-TOP = {".ci", "docs", "mkdocs.yml", "posenc", "pyproject.toml", "tests"}
-# What every project may have: words to whoever comes, lock files, and the configurations of tools.
+TOP = {
+    *(
+        ".ci",
+        ".github",
+        ".gitignore",
+        "CHANGELOG.md",
+        "CITATION.cff",
+        "CONTRIBUTING.md",
+        "LICENSE",
+        "README.md",
+    ),
+    *("docs", "mkdocs.yml", "posenc", "pyproject.toml", "tests"),
+}
+# What every project may have beside: words to whoever comes, a lock file, and the configurations of tools.
 USUAL = re.compile(
-    r"(CHANGELOG|CITATION|CODE_OF_CONDUCT|CONTRIBUTING|LICENSE|README|SECURITY)(\.\w+)?"
-    r"|[\w.-]+\.(lock|toml|cfg|ini)|requirements[\w-]*\.txt|\.[\w.-]+"
+    r"(CODE_OF_CONDUCT|SECURITY)\.md|[\w-]+\.(lock|toml)|\.(editorconfig|gitattributes|devcontainer|pre-commit-config\.yaml)"
 )
 
 

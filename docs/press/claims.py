@@ -214,7 +214,7 @@ def mean(values: Any) -> float:
     return float(sum(values) / len(values))
 
 
-_OWN = (
+KINDS = (
     top,
     peak,
     low,
@@ -233,7 +233,7 @@ _OWN = (
     width,
     mean,
 )
-FUNCTIONS: dict[str, Any] = {kind.__name__: kind for kind in _OWN}
+FUNCTIONS: dict[str, Any] = {kind.__name__: kind for kind in KINDS}
 FUNCTIONS |= {kind.__name__: kind for kind in (abs, all, any, len, max, min, range, round, sum, zip)}
 
 

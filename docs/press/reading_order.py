@@ -65,31 +65,27 @@ def way(name: str, book: Book) -> tuple[dict[str, Any], list[str]]:
 
 
 _CHAPTERS = re.compile(r"^<!-- chapters -->$", re.MULTILINE)
-_WORDS = {"en": ("about {} minutes", "core", ", ", ": "), "zh": ("约 {} 分钟", "主干", "，", "：")}
+_WORDS = {
+    "en": ("about {} minutes", "**core**", ", ", " ({})", ": "),
+    "zh": ("约 {} 分钟", "**主干**", "，", "（{}）", "："),
+}
 
 
 def with_chapters(markdown: str, name: str, book: Book) -> str:
     """The first page of a part with the chapters of the part: what each is about, how long it takes, which are core."""
-    minutes_word, core, comma, colon = _WORDS[book.language]
+    takes, core, comma, brackets, colon = _WORDS[book.language]
 
-    def listed(_: re.Match[str]) -> str:
-        rows = []
-        for chapter in book.parts.get(name, []):
-            said = [minutes_word.format(minutes(book.page(chapter), book.language))] * is_chapter(
-                chapter, book
-            )
-            said += [f"**{core}**"] * bool(book.meta(chapter).get("core"))
-            time = (
-                f" ({comma.join(said)})"
-                if said and book.language == "en"
-                else f"（{comma.join(said)}）" * bool(said)
-            )
-            rows.append(
-                f"- [{book.titles[chapter]}](../../{chapter}){time}{colon}{book.meta(chapter)['description']}"
-            )
-        return "\n".join(rows)
+    def row(chapter: str) -> str:
+        said = []
+        if is_chapter(chapter, book):
+            said.append(takes.format(minutes(book.page(chapter), book.language)))
+        if book.meta(chapter).get("core"):
+            said.append(core)
+        beside = brackets.format(comma.join(said)) if said else ""
+        about = book.meta(chapter)["description"]
+        return f"- [{book.titles[chapter]}](../../{chapter}){beside}{colon}{about}"
 
-    return _CHAPTERS.sub(listed, markdown)
+    return _CHAPTERS.sub(lambda _: "\n".join(map(row, book.parts.get(name, []))), markdown)
 
 
 def _link(name: str, book: Book) -> dict[str, str]:

@@ -7,10 +7,12 @@ import re
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from press.offline import archive, pdf
-from pypdf import PdfReader
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import DictionaryObject, NameObject, StreamObject, TextStringObject
 
 from tests import missing
 from tests.browser import browsing
@@ -147,6 +149,47 @@ def test_everything_is_unfolded_and_links_lead_on(printed: PdfReader) -> None:
     assert papercheck.form(printed, "en", "A & B") == []
 
 
+def test_faults_of_a_pdf_are_found(printed: PdfReader) -> None:
+    assert papercheck.bookmarks(printed, WANTED[:-1]) != []
+    assert papercheck.bookmarks(printed, [WANTED[1], WANTED[0], *WANTED[2:]]) != []
+    assert papercheck.unnumbered(printed, [*WANTED, (2, "More")]) == ["4 of 5 are there"]
+    assert papercheck.lost(printed, [0], ["no such words"]) == ["no such words"]
+    assert papercheck.form(printed, "fr", "Livre") == ["the language is en", "the title is A & B"]
+    writer = PdfWriter(printed)
+    one, two = (note.get_object() for note in writer.pages[3].annotations or [])
+    one[NameObject("/Dest")] = TextStringObject("order.none")
+    del two[NameObject("/Dest")]
+    two[NameObject("/A")] = DictionaryObject({NameObject("/URI"): TextStringObject("file:///order.html")})
+    table = StreamObject()
+    table.set_data(b"1 beginbfchar\n<05> <2F12>\nendbfchar")
+    own: Any = {"/Type": "/Font", "/Subtype": "/TrueType", "/BaseFont": "/Times"}
+    font = DictionaryObject({NameObject(key): NameObject(value) for key, value in own.items()})
+    font[NameObject("/ToUnicode")] = writer._add_object(table)
+    fonts: Any = writer.pages[3]["/Resources"]
+    fonts["/Font"][NameObject("/F99")] = writer._add_object(font)
+    writer.pages[3].scale_by(0.5)
+    del writer.root_object["/StructTreeRoot"]
+    writer.add_blank_page(595, 842)
+    writer.insert_page(writer.pages[0], 1)
+    bad = reread(writer)
+    assert papercheck.links(bad) == ["page 5: nothing at order.none", "page 5: a link to file:///order.html"]
+    assert papercheck.unembedded(bad) == ["/Times"]
+    assert papercheck.radicals(bad) == ["⼒"]
+    assert papercheck.blank(bad) == ["page 6 is blank"]
+    size, *rest = papercheck.form(bad, "en", "A & B")
+    assert "is no A4" in size
+    assert rest == ["no tags"]
+    assert "page 5 is not given" in papercheck.unnumbered(bad, WANTED)
+    writer.remove_annotations(None)
+    assert papercheck.links(reread(writer)) == ["no link stays in the book"]
+
+
+def reread(writer: PdfWriter) -> PdfReader:
+    file = io.BytesIO()
+    writer.write(file)
+    return PdfReader(file)
+
+
 def test_code_is_wrapped_and_never_cut(browser: Browser, small: Callable[[str], Path]) -> None:
     code = "x" * 300 + "END"
     book = PdfReader(io.BytesIO(pdf.printed(browser, small(f"<pre><code>{code}</code></pre>"), "en")))
@@ -230,6 +273,17 @@ def test_the_zip_runs_blocks_only_where_that_is_asked_for(site: Path, tmp_path: 
         ]
         assert held["en/rotary.html"].startswith(page[:1000])
         assert held["en/rotary.html"].count("<script") == page.count("<script") - 3 * (not asked)
+
+
+def test_faults_of_a_folder_are_found(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en" / "sitemap.xml").touch()
+    text = '<link rel="icon" href="data:,"><img src="none.png"><a href="zh/none.html">a</a>'
+    (tmp_path / "index.html").write_text(text)
+    faults = papercheck.unpacked(tmp_path)
+    assert {"en/sitemap.xml is for a server", "no zh/index.html"} <= set(faults)
+    assert "index.html: zh/none.html: no such file" in faults
+    assert any("none.png" in fault for fault in opened(browser, tmp_path, "index.html"))
 
 
 def test_the_same_site_gives_the_same_zip(site: Path, offline_books: Path, tmp_path: Path) -> None:

@@ -291,7 +291,8 @@ class Interpreter:
         Raises:
             BookError: if no interpreter can be started.
         """
-        _ = self._process or self._start()
+        if self._process is None:
+            self._start()
         self._runs = True
         answer = self._asked(units)
         self._runs = False
@@ -315,7 +316,8 @@ class Interpreter:
 
     def _asked(self, question: Any) -> Any:
         """What the process answers; None where it is no more."""
-        process = self._process or self._start()
+        process = self._process
+        assert process is not None
         assert process.stdin is not None
         assert process.stdout is not None
         with contextlib.suppress(BrokenPipeError):
@@ -324,7 +326,7 @@ class Interpreter:
         line = process.stdout.readline()
         return json.loads(line) if line else None
 
-    def _start(self) -> subprocess.Popen[str]:
+    def _start(self) -> None:
         self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, "-m", "press.running.execute"],
@@ -340,7 +342,6 @@ class Interpreter:
         assert self._process.stdout is not None
         if self._process.stdout.readline().strip() != STARTED:
             raise BookError(f"The blocks could not be run:\n{self._end()}")
-        return self._process
 
     def _end(self) -> str:
         """What the interpreter has said on stderr, now that it is no more."""
