@@ -113,6 +113,7 @@ class Behind:
                 left[name] = jobs
         books.note(read, runs)
         if not left:
+            self._ready().start()  # an edit will need them
             return
         of_page = {id(job): name for name, jobs in left.items() for job in jobs}
         waiting = {name: len(jobs) for name, jobs in left.items()}

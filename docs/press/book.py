@@ -23,6 +23,7 @@ class Prepared:
     drawings: list[tuple[Figure, dict[str, Any]]] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     results: list[str] = field(default_factory=list)  # what its blocks did, a digest each
+    asked: set[str] = field(default_factory=set)  # the modules of posenc that this depends on
     pending: int = 0  # blocks that have not run yet, while serving
     printed: list[str] = field(default_factory=list)  # what the cells of a lab print
 

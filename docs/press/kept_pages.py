@@ -1,10 +1,10 @@
 """Pages as they were built, kept under all that they depend on, so that an edit renders only what it changes.
 
-A page is looked up twice. Its first name holds its source, posenc and everything else that may matter. Where there
-is nothing under it, its blocks are run as far as they must, and the second name holds what they did instead of
-posenc: an edit of a formula renders only the pages whose numbers or drawings it changes. A page with a fault is not
-kept. While serving, a page with blocks that have not run yet is the last one that was made of the same source, where
-there is one, and says how many they are.
+A page is looked up twice. Its first name holds its source and everything else that may matter but posenc; what it
+leads to counts as long as the modules of posenc that its blocks depend on are the same. Where they are not, its blocks
+are run as far as they must, and the second name holds what they did: an edit of a formula renders only the pages
+whose numbers or drawings it changes. A page with a fault is not kept. While serving, a page with blocks that have not
+run yet is the last one that was made of the same source, where there is one, and says how many they are.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from press import cache, markup, pages, snippets
-from press.book import Book
+from press.book import Book, Prepared
 from press.languages import LANGUAGES
 from press.running import dependencies
 from press.runtime import pyodide
@@ -42,19 +42,17 @@ class KeptPages:
     def __init__(self, book: Book, names: Iterable[str], configs: Iterable[Path]) -> None:
         self.book, self.pages = book, dict[str, Kept]()
         self._first, self._second = cache.Store("pages-first"), cache.Store("pages")
-        self._last = cache.Store("pages-last")  # the second name of the last one of a source
         self._common = _common(book, sorted(names), configs)
-        self.posenc = dependencies.sources().digest_of_all
-        self._names: dict[str, tuple[str, str]] = {}  # the first name of a page, and what both are made of
+        self._posenc = dependencies.sources()
+        self._names: dict[str, str] = {}  # the first name of a page
 
     def find(self, names: Iterable[str]) -> list[str]:
         """Takes the pages that are kept under their first names; gives the others."""
         missing = []
         for name in names:
-            own = cache.key(self._common, name, *self._sources(name))
-            first = cache.key(own, self.posenc)
-            self._names[name] = first, own
-            if not self._take(name, self._first.get(first)):
+            self._names[name] = cache.key(self._common, name, *self._sources(name))
+            second, asked, state = self._last(name)
+            if state != self._posenc.state(asked) or not self._take(name, second):
                 missing.append(name)
         return missing
 
@@ -62,10 +60,10 @@ class KeptPages:
         """Takes the pages that are kept with what their blocks did; gives the others."""
         missing = []
         for name in names:
-            prepared = self.book.prepared.get(name)
-            if prepared and prepared.faults:
+            prepared = self._prepared(name)
+            if prepared.faults:
                 missing.append(name)
-            elif prepared and prepared.pending and self._take(name, self._last.get(self._names[name][1])):
+            elif prepared.pending and self._take(name, self._last(name)[0]):
                 page = self.pages[name]
                 page.html = markup.with_pending(page.html, prepared.pending, self.book.language)
             elif self._take(name, self._second_name(name)):
@@ -76,30 +74,33 @@ class KeptPages:
 
     def keep(self, name: str, page: Kept) -> None:
         """Keeps a page that has been built."""
-        prepared = self.book.prepared.get(name)
-        if name in self._names and not (prepared and prepared.faults):
+        if name in self._names and not self._prepared(name).faults:
             self._second.put(self._second_name(name), json.dumps(asdict(page), ensure_ascii=False))
             self._note(name)
 
     def prune(self) -> None:
-        for store in (self._first, self._second, self._last):
+        for store in (self._first, self._second):
             store.prune(days=7, most=400)
 
     def _second_name(self, name: str) -> str:
-        first, own = self._names[name]
-        prepared = self.book.prepared.get(name)
-        return cache.key(own, *prepared.results) if prepared else first
+        return cache.key(self._names[name], *self._prepared(name).results)
+
+    def _prepared(self, name: str) -> Prepared:
+        return self.book.prepared.get(name) or Prepared(self.book.page(name))
+
+    def _last(self, name: str) -> tuple[str, list[str], str]:
+        """The second name of the last page of this first name, what it depends on of posenc, and how that was."""
+        second, asked, state = json.loads(self._first.get(self._names[name]) or '["", [], ""]')
+        return second, asked, state
 
     def _note(self, name: str) -> None:
         """Notes that the page, if it is whole, is now the one under its second name."""
-        prepared = self.book.prepared.get(name)
-        first, own = self._names[name]
-        for store, entry in ((self._first, first), (self._last, own)):
-            if not (prepared and prepared.pending):
-                store.put(entry, self._second_name(name))
+        if not (prepared := self._prepared(name)).pending:
+            noted = self._second_name(name), sorted(prepared.asked), self._posenc.state(prepared.asked)
+            self._first.put(self._names[name], json.dumps(noted))
 
-    def _take(self, name: str, second: str | None) -> bool:
-        if second is not None and (text := self._second.get(second)) is not None:
+    def _take(self, name: str, second: str) -> bool:
+        if (text := self._second.get(second)) is not None:
             self.pages[name] = Kept(**json.loads(text))
         return name in self.pages
 

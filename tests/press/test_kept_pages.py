@@ -38,6 +38,7 @@ def found(folder: Path, results: list[str], pending: int = 0) -> tuple[KeptPages
     """The pages that are kept and those that are not, where the blocks of `a` did this."""
     book = Book("en", folder, serving=True)
     book.prepared["a.md"] = Prepared(pages.read(folder / "a.md"), results=results, pending=pending)
+    book.prepared["a.md"].asked = {"posenc", "posenc.one"}
     kept = KeptPages(book, ["a.md", "b.md"], [folder.parents[1] / "mkdocs.yml"])
     return kept, kept.find_by_results(kept.find(["a.md"]))
 
@@ -81,6 +82,16 @@ def test_an_edit_of_posenc_that_changes_no_result_builds_nothing(book: Path) -> 
     found(book, ["1"])[0].keep("a.md", A_PAGE)
     (book.parents[1] / "posenc" / "one.py").write_text("def f(): return 1  # one")
     assert found(book, ["1"])[1] == []
+
+
+def test_an_edit_of_what_no_block_of_a_page_asks_for_leaves_it(book: Path) -> None:
+    package = book.parents[1] / "posenc"
+    (package / "two.py").write_text("def g(): return 1")
+    found(book, ["1"])[0].keep("a.md", A_PAGE)
+    (package / "two.py").write_text("def g(): return 2")
+    assert found(book, ["2"])[1] == []  # its blocks are not even looked at
+    (package / "three.py").touch()  # a name may lead elsewhere now
+    assert found(book, ["2"])[1] == ["a.md"]
 
 
 def test_a_page_whose_blocks_wait_is_the_last_one_of_its_source(book: Path) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import itertools
+import json
 import logging
 import os
 import re
@@ -145,17 +146,29 @@ class Runs:
 
     def has_run(self, path: Path) -> bool:
         """Whether the outcomes of all blocks of a page are in the cache, known without reading them."""
-        entries = self.pages.get(self._page(labs.text(path)))
-        return entries is not None and all(self.store.path(entry).is_file() for entry in entries.split())
+        text = self.pages.get(cache.key(self.depends_on, labs.text(path)))
+        if text is None:
+            return False
+        asked, state, entries = json.loads(text)
+        return state == self.sources.state(asked) and all(self.store.path(each).is_file() for each in entries)
 
     def note(self, page: pages.Page) -> None:
         """Notes that all blocks of a page have run, if that is so and none failed."""
-        own = [self.key([part.code for part in unit.parts]).own for unit in page.blocks]
-        if all(key in self.entries for key in own):
-            self.pages.put(self._page(page.text), " ".join(self.entries[key] for key in own))
+        units = [[part.code for part in unit.parts] for unit in page.blocks]
+        if all(self.key(parts).own in self.entries for parts in units):
+            asked = self.asked(units)
+            entries = [self.entries[self.key(parts).own] for parts in units]
+            noted = sorted(asked), self.sources.state(asked), entries
+            self.pages.put(cache.key(self.depends_on, page.text), json.dumps(noted))
 
-    def _page(self, text: str) -> str:
-        return cache.key(self.depends_on, self.sources.digest_of_all, text)
+    def asked(self, units: Iterable[Parts]) -> set[str]:
+        """The modules that outcomes depend on: all of them where a run went where reading did not lead."""
+        asked = set[str]()
+        for parts in units:
+            keys = self.key(parts)
+            follows = self.entries.get(keys.own, keys.own) == keys.own
+            asked |= self.sources.asked("".join(parts)) if follows else set(self.sources.files)
+        return asked
 
 
 class Workers:
@@ -183,6 +196,11 @@ class Workers:
 
         with ThreadPoolExecutor(len(self._interpreters)) as pool:
             list(pool.map(work, self._interpreters))
+
+    def start(self) -> None:
+        """Starts the processes now, before the first job needs them."""
+        for interpreter in self._interpreters:
+            interpreter.start()
 
     def interrupt(self) -> None:
         """Ends what runs now; nothing comes of it."""
@@ -228,8 +246,8 @@ def prepare(
     book = {}
     for name, page in sources.items():
         book[name] = prepared = Prepared(page, faults=[*page.faults, *uncollected.uncollected(page)])
-        for unit in page.blocks:
-            parts = [part.code for part in unit.parts]
+        units = [[part.code for part in unit.parts] for unit in page.blocks]
+        for unit, parts in zip(page.blocks, units, strict=True):
             if not runs.known(parts):
                 prepared.pending += 1
                 prepared.results.append("pending")
@@ -241,6 +259,7 @@ def prepare(
             for part, drawn in zip(unit.parts, outcome.figures, strict=False):
                 if part.figure and drawn:
                     prepared.drawings.append((part.figure, drawn[0]))
+        prepared.asked = runs.asked(units)
     return book
 
 

@@ -49,6 +49,7 @@ class Sources:
         self._tree = functools.cache(lambda module: parsed(self._text(module)))
         self._uses = functools.cache(lambda module: self._used_by(self._text(module), module))
         self._leads, self._bound = functools.cache(self._lead), functools.cache(self._binds)
+        self.reach = functools.cache(self._reach)
 
     def current(self) -> bool:
         """Whether the files are still those that were found."""
@@ -62,6 +63,16 @@ class Sources:
             parts += [path.relative_to(self.package).as_posix(), self._bytes(path)]
         return cache.key(*parts)
 
+    def asked(self, code: str) -> set[str]:
+        """The modules that what `code` can reach depends on: those reached, and those that pass names on to them."""
+        modules, ways = self.reach(code)
+        return modules | {module for module, _ in ways}
+
+    def state(self, modules: Iterable[str]) -> str:
+        """One name for some modules as they are, for the data, and for which modules there are."""
+        here = [self._bytes(self.files[module]) if module in self.files else "" for module in sorted(modules)]
+        return cache.key(*self.files, *here, *map(self._bytes, self.data))
+
     @functools.cached_property
     def digest_of_all(self) -> str:
         return self.digest(f"from {self.package.name} import *")
@@ -71,7 +82,7 @@ class Sources:
         """What each module imports, as it is written: what can be reached of others depends on no more."""
         return [(module, _IMPORT.findall(self._text(module))) for module in sorted(self.files)]
 
-    def reach(self, code: str) -> tuple[set[str], set[Use]]:
+    def _reach(self, code: str) -> tuple[set[str], set[Use]]:
         """The modules that `code` can reach, and the names by which it and they ask for each other."""
         modules: set[str] = set()
         ways: set[Use] = set()
@@ -119,7 +130,7 @@ class Sources:
                 if name == (alias.asname or alias.name):
                     submodule = f"{base}.{alias.name}"
                     yield (submodule, "*") if submodule in self.files else (base, alias.name)
-                elif alias.name == "*" and name in self._bound(base):
+                elif alias.name == "*" and base in self.files:
                     yield base, name
 
     def _binds(self, module: str) -> set[str]:
@@ -190,6 +201,7 @@ def sources(package: Path = cache.PACKAGE) -> Sources:
     return _known[package]
 
 
+@functools.lru_cache(8)
 def parsed(code: str) -> ast.Module | None:
     """The tree of `code`; None where it is no Python."""
     with PARSING, contextlib.suppress(SyntaxError, ValueError):

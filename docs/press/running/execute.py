@@ -15,6 +15,7 @@ import __future__
 import ast
 import contextlib
 import faulthandler
+import gc
 import importlib
 import importlib.util
 import io
@@ -123,7 +124,7 @@ def _generators() -> list[object]:
 
     states: list[object] = [random.getstate(), repr(np.random.get_state(legacy=False))]
     if "torch" in sys.modules:
-        states.append(bytes(sys.modules["torch"].random.get_rng_state()))
+        states.append(sys.modules["torch"].random.get_rng_state().numpy().tobytes())
     return states
 
 
@@ -291,8 +292,7 @@ class Interpreter:
         Raises:
             BookError: if no interpreter can be started.
         """
-        if self._process is None:
-            self._start()
+        self.start()
         self._runs = True
         answer = self._asked(units)
         self._runs = False
@@ -326,7 +326,10 @@ class Interpreter:
         line = process.stdout.readline()
         return json.loads(line) if line else None
 
-    def _start(self) -> None:
+    def start(self) -> None:
+        """Starts it, if it is not there yet; so does a run."""
+        if self._process is not None:
+            return
         self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
             [sys.executable, "-m", "press.running.execute"],
@@ -395,6 +398,7 @@ def _serve(jobs: IO[str], answers: IO[str]) -> bool:
             with contextlib.suppress(ImportError):  # the block that needs it says so
                 importlib.import_module(module)
         trainings.share()
+        gc.freeze()  # each block's process would visit all of it, and so copy it
     while line := jobs.readline():
         if (units := json.loads(line)) == "fresh":
             return True
@@ -413,6 +417,7 @@ def main() -> None:
     os.dup2(2, 1)
     if FORKS:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+    importlib.import_module("matplotlib.backends.backend_svg")
     with isolated():
         print(STARTED, file=answers, flush=True)
     faulthandler.enable()
