@@ -34,21 +34,14 @@ def test_the_right_word_is_not_a_wrong_one(term: terms.Term) -> None:
 # --- What is not said, is found -----------------------------------------------------------------------------
 
 PLANTED = {
-    "每个代币一行": "词元",
     "每个*令牌*一行，**令牌**": "词元",
     "a *sinusoidal embedding*": "sinusoidal encoding",
     "每个 token 的编码": "词元",
-    "把位置嵌入加到词嵌入上": "位置编码",
     "旋转位置嵌入": "旋转位置编码",
-    "The position embedding is added": "learned positional embedding",
     "Position encodings are added": "positional encoding",
-    "正弦编码": "正弦位置编码",
-    "Rotary position encoding turns": "rotary position embedding",
     "the sine in dimension $i$": "pair index",
-    "第 $i$ 维": "频率对序号",
     "Attention is invariant": "equivariant",
     "注意力对词序不变": "置换等变",
-    "任意长度都能用": "任意长度都有定义",
     "填充掩码": "键填充掩码",
     "any relative bias": "relative position bias",
     "学习表": "可学习表",

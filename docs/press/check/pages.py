@@ -34,9 +34,11 @@ _NUMBER = r"(?<![A-Za-z\d.])\d+(?:\.\d+)?(?![A-Za-z\d])"  # not those in float32
     ("en", "```python\n# a", "```py\n# a", 13, "its info string is `py`"),
     ("en", "description: B", "description: B\ntags: [b\nneeds: c: d", 5, "the front matter is no YAML"),
     ("en", "title: A\ndescription: B", "- a", 2, "the front matter holds no `name: value`"),
+    # what a block may not do
     ("en", "# a comment", "import posenc as p; p.plot.x = 1", 14, "a block leaves `p` as it is"),
     ("en", "# a comment", "from posenc import nn; open(nn.__file__)", 14, "a block leaves `nn` as it is"),
     ("en", "# a comment", "import posenc.nn; setattr(posenc.nn, 'x', 1)", 14, "a block leaves `posenc` as"),
+    # what would not be run, or not be compared
     ("en", "```console\n", "```console\n$ python -c 'x'\n", 27, "Python on a command line"),
     ("en", "<!--pytest-codeblocks:exp", "<!--pytest-codeblock:exp", 19, "says nothing to pytest-codeblocks"),
     ("en", "<!--pytest-codeblocks:expected-output-->", "", 21, "an output is compared only below"),
@@ -283,6 +285,7 @@ def same_headings(english: Page, chinese: Page) -> Faults:
     ("zh", 'label="正弦"', 'title="正弦"', 16, "'label', 'title'"),
     ("zh", ', lang="zh"', ', lang="en"', 16, "differs"),
     ("zh", "<!--pytest-codeblocks:expected-output-->", "", 13, "continued, or shows its output, otherwise"),
+    # what it prints and draws
     ("zh", "和 3\n", "和 4\n", 22, "sum 3"),
     ("zh", "和 3\n", "total 3\n", 22, "sum 3"),
     ("zh", "<!-- figure: 一条正弦 -->", "", 13, "only one of the two languages has a figure"),
