@@ -13,7 +13,6 @@ import torch
 from filelock import FileLock
 from hypothesis import settings
 from press.cache import ROOT
-from press.offline import archive
 from xdist.scheduler import LoadFileScheduling
 
 from posenc.plot import _style
@@ -105,11 +104,3 @@ def copy(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def browser() -> Iterator[browsing.Browser]:
     with browsing.launched() as started:
         yield started
-
-
-@pytest.fixture(scope="session")
-def offline_books(browser: browsing.Browser, site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the zip and the PDFs."""
-    folder = tmp_path_factory.mktemp("offline")
-    archive.make(browser, site, folder)
-    return folder

@@ -31,14 +31,25 @@ PHRASES = {
 }
 
 
-@pytest.fixture(scope="session", params=sitecheck.BOOKS)
+@pytest.fixture(scope="session")
+def books(browser: Browser, site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder with the PDFs and the zip."""
+    folder = tmp_path_factory.mktemp("offline")
+    archive.make(browser, site, folder)
+    return folder
+
+
+# Printing both books takes a core for more than a minute.
+@pytest.fixture(
+    scope="session", params=[pytest.param(each, marks=pytest.mark.slow) for each in sitecheck.BOOKS]
+)
 def language(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture(scope="session")
-def book(offline_books: Path, language: str) -> PdfReader:
-    return PdfReader(offline_books / f"posenc-{language}.pdf")
+def book(books: Path, language: str) -> PdfReader:
+    return PdfReader(books / f"posenc-{language}.pdf")
 
 
 # --- The PDFs -----------------------------------------------------------------------------------------------
@@ -219,10 +230,17 @@ def test_no_site_is_said(browser: Browser, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def folder(offline_books: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def zipped(site: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("zipped") / "book.zip"
+    archive.archive(site, path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def folder(zipped: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The zip, unpacked."""
     place = tmp_path_factory.mktemp("unpacked")
-    with zipfile.ZipFile(offline_books / "posenc-book.zip") as packed:
+    with zipfile.ZipFile(zipped) as packed:
         packed.extractall(place)
     assert [path.name for path in place.iterdir()] == ["posenc-book"]
     return place / "posenc-book"
@@ -286,10 +304,10 @@ def test_faults_of_a_folder_are_found(browser: Browser, tmp_path: Path) -> None:
     assert any("none.png" in fault for fault in opened(browser, tmp_path, "index.html"))
 
 
-def test_the_same_site_gives_the_same_zip(site: Path, offline_books: Path, tmp_path: Path) -> None:
+def test_the_same_site_gives_the_same_zip(site: Path, zipped: Path, tmp_path: Path) -> None:
     archive.archive(site, tmp_path / "again.zip")
     again = (tmp_path / "again.zip").read_bytes()
-    assert again == (offline_books / "posenc-book.zip").read_bytes()
+    assert again == zipped.read_bytes()
     names = zipfile.ZipFile(io.BytesIO(again)).namelist()
     assert names == sorted(names)
     assert not any(re.search(r"\.\.|^/|\\", name) for name in names)
