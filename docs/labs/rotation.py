@@ -297,7 +297,7 @@ axes[0].legend();
 # - Before the rotation any weights will do; after it almost none.
 # - A head can favour any offset. Fading with distance is no law.
 # - Two layouts, one rotation: convert, or get errors as large as the scores.
-# - A longer context is a choice of frequencies, and each choice gives something up.
+# - A [longer context](../longer.md) is a choice of frequencies, and each choice gives something up.
 #
 # Back to the [chapter](../rotary.md).
 
@@ -308,6 +308,6 @@ axes[0].legend();
 # - 旋转之前，什么权重都行；旋转之后，几乎什么权重都不行。
 # - 一个头可以偏爱任何偏移。随距离衰减不是定律。
 # - 两种配对，同一个旋转；不转换，误差就和分数一样大。
-# - 要拉长上下文，就得重新选频率，每一种选法都要舍掉些什么。
+# - 要[拉长上下文](../longer.md)，就得重新选频率，每一种选法都要舍掉些什么。
 #
 # 回到[正文](../rotary.md)。

@@ -219,7 +219,8 @@ def mrope_frequencies(
             axis[a : size * len(sizes) : len(sizes)] = a
         if np.bincount(axis, minlength=len(sizes)).tolist() != sizes:
             raise ValueError(
-                f"sections must fit when dealt out in turn, the first axis getting what the others leave, got {sizes}"
+                f"sections must fit when the axes take pairs in turn and the first axis also takes what is left, "
+                f"got {sizes}"
             )
     return _of_axis(omega, axis, len(sizes))
 

@@ -169,8 +169,8 @@ def yarn_frequencies(
     low, high = max(low, 0), min(high, dim - 1)
     if low > high:
         raise ValueError(
-            f"original_length {length} must be so that {slow:g} to {fast:g} turns in it fall on some of the "
-            f"{dim // 2} pairs with base {float(base):g}"
+            f"original_length must be a length in which one of the {dim // 2} pairs makes {slow:g} to {fast:g} "
+            f"turns with base {float(base):g}, got {length}"
         )
     ramp = np.clip((np.arange(dim // 2) - low) / (high - low or 0.001), 0, 1)
     return usual * (1 - ramp) + usual / factor * ramp
@@ -280,7 +280,7 @@ def llama3_frequencies(
     high_freq_factor: float = 4.0,
     base: float = 10000.0,
 ) -> np.ndarray:
-    """Llama 3.1: short waves keep their speed, long waves are interpolated, waves between them partly.
+    """Llama 3.1: fast pairs keep their speed, slow pairs are interpolated, pairs between them partly.
 
     ω_i · ((1 − a_i)/s + a_i), a_i = (L/λ_i − low)/(high − low) clipped to 0..1, λ_i = 2π/ω_i.
 

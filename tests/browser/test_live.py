@@ -237,8 +237,8 @@ def _dials(t: int, k: int, sought: int, pairs: list[int]) -> list[str]:
 
 def _contexts(length: int, factor: float, omega: np.ndarray) -> list[str]:
     """Pairs that reach what training did not, by how much at most, and what steps the ends keep."""
-    usual = posenc.sinusoidal_frequencies(128)
-    seen, reached = (np.minimum(w * n / (2 * np.pi), 1) for w, n in ((usual, 4096), (omega, length)))
+    usual = posenc.sinusoidal_frequencies(128, 1e6)
+    seen, reached = (np.minimum(w * n / (2 * np.pi), 1) for w, n in ((usual, 32768), (omega, length)))
     left = np.where(reached - seen > 1e-9, reached - seen, 0)
     unseen = [f"{np.count_nonzero(left)}", "64", f"{left.max():.2f}"] if left.any() else []
     return [*unseen, f"{omega[0] / usual[0]:.3f}", f"{omega[-1] / usual[-1]:.3f}"]
@@ -263,13 +263,13 @@ def _buckets(k: int, length: int, reach: int, buckets: int, both: bool) -> list[
 
 
 # What a figure says, to the numbers that posenc gives.
-NTK = rotary.ntk_frequencies(128, 8)
-LINEAR = rotary.linear_frequencies(128, 3)
+NTK = rotary.ntk_frequencies(128, 4, base=1e6)
+LINEAR = rotary.linear_frequencies(128, 3, base=1e6)
 SAID: list[tuple[str, dict[str, Any], list[str]]] = [
     ("rotary-dials", {"t": 1002}, _dials(1002, 3, 0, [0, 1, 2])),
     ("rotary-dials", {"k": -7, "sought": -12, "pair0": False}, _dials(2, -7, -12, [1, 2])),
-    ("rotary-contexts", {}, _contexts(32768, 8, NTK)),
-    ("rotary-contexts", {"method": "linear", "length": 16384, "factor": 3}, _contexts(16384, 3, LINEAR)),
+    ("rotary-contexts", {}, _contexts(131072, 4, NTK)),
+    ("rotary-contexts", {"method": "linear", "length": 120000, "factor": 3}, _contexts(120000, 3, LINEAR)),
     ("alibi-slopes", {"back": 10000, "content": 44.6}, _alibi(10000, 44.6, 8)),
     ("alibi-slopes", {"back": 99, "content": 0.39, "heads": 12}, _alibi(99, 0.39, 12)),
     *(

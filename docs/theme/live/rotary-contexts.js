@@ -8,10 +8,10 @@ const [LEFT, RIGHT] = [36, 342];
 const PANELS = [[34, 144], [186, 256]]; // top and bottom
 const y = ([top, bottom], value) => bottom - value * (bottom - top);
 const METHODS = {
-  none: (dim) => sinusoidalFrequencies(dim),
-  base: (dim) => sinusoidalFrequencies(dim, 5e5),
-  linear: linearFrequencies,
-  ntk: ntkFrequencies,
+  none: (dim, factor, trained, base) => sinusoidalFrequencies(dim, base),
+  base: (dim, factor, trained, base) => sinusoidalFrequencies(dim, 10 * base),
+  linear: (dim, factor, trained, base) => linearFrequencies(dim, factor, base),
+  ntk: (dim, factor, trained, base) => ntkFrequencies(dim, factor, base),
   yarn: yarnFrequencies,
 };
 
@@ -30,7 +30,7 @@ class RotaryContexts extends LiveFigure {
       factor: "factor r",
       method: "method",
       none: "unchanged",
-      base: "base 500,000",
+      base: "base × 10",
       linear: "linear",
       ntk: "NTK",
       yarn: "YaRN",
@@ -50,7 +50,7 @@ class RotaryContexts extends LiveFigure {
       factor: "倍数 r",
       method: "方法",
       none: "不改",
-      base: "底数 500000",
+      base: "底数 × 10",
       linear: "线性插值",
       ntk: "NTK",
       yarn: "YaRN",
@@ -70,7 +70,8 @@ class RotaryContexts extends LiveFigure {
     const { words } = this;
     this.dim = this.number("dim", 128);
     this.trained = this.number("trained", 4096);
-    this.usual = sinusoidalFrequencies(this.dim);
+    this.base = this.number("base", 1e4);
+    this.usual = sinusoidalFrequencies(this.dim, this.base);
     this.seen = this.usual.map((omega) => this.turns(omega, this.trained));
     const pairs = this.dim / 2;
     this.x = (i) => LEFT + (i * (RIGHT - LEFT)) / pairs;
@@ -115,7 +116,7 @@ class RotaryContexts extends LiveFigure {
   }
 
   draw({ length, factor, method }) {
-    const omega = METHODS[method](this.dim, factor, method === "yarn" ? this.trained : undefined);
+    const omega = METHODS[method](this.dim, factor, this.trained, this.base);
     const reached = [...omega].map((w) => this.turns(w, length));
     // What is turned exactly as far, by another way, is not further.
     const left = reached.map((turns, i) => (turns > this.seen[i] * (1 + 1e-9) ? turns - this.seen[i] : 0));

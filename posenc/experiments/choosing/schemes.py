@@ -492,22 +492,22 @@ CANDIDATES = {
         Candidate("rotary", "rotary.md", _ROPE),
         Candidate(
             "rotary_half",
-            "rotary.md#longer",
+            "layouts.md#conventions",
             _rotary(lambda sizes, n: None, rotary_dim=lambda sizes: sizes.head_dim // 2),
         ),
         Candidate(
             "rotary_proportional",
-            "rotary.md#longer",
+            "longer.md#others",
             _rotary(lambda sizes, n: proportional_frequencies(sizes.head_dim, 0.75)),
         ),
         Candidate(
             "rotary_large_base",
-            "rotary.md#longer",
+            "longer.md#ntk",
             _rotary(lambda sizes, n: sinusoidal_frequencies(sizes.head_dim, 500_000.0)),
         ),
         Candidate(
             "rotary_matched",
-            "rotary.md#longer",
+            "longer.md#ntk",
             _rotary(
                 lambda sizes, n: sinusoidal_frequencies(
                     sizes.head_dim, 10_000.0 * sizes.trained / _LLAMA_TOKENS
@@ -517,7 +517,7 @@ CANDIDATES = {
         ),
         Candidate(
             "rotary_base",
-            "rotary.md#longer",
+            "longer.md#ntk",
             _rotary(
                 lambda sizes, n: sinusoidal_frequencies(
                     sizes.head_dim, 500_000.0 if sizes.factor > 1 else 10_000.0
@@ -526,24 +526,24 @@ CANDIDATES = {
         ),
         Candidate(
             "rotary_linear",
-            "rotary.md#longer",
+            "longer.md#linear",
             _rotary(lambda sizes, n: linear_frequencies(sizes.head_dim, sizes.factor)),
         ),
         Candidate(
             "rotary_ntk",
-            "rotary.md#longer",
+            "longer.md#ntk",
             _rotary(lambda sizes, n: ntk_frequencies(sizes.head_dim, sizes.factor)),
         ),
         Candidate(
             "rotary_dynamic",
-            "rotary.md#longer",
+            "longer.md#ntk",
             _rotary(
                 lambda sizes, n: dynamic_ntk_frequencies(sizes.head_dim, 1, n, original_length=sizes.trained)
             ),
         ),
         Candidate(
             "rotary_yarn",
-            "rotary.md#longer",
+            "longer.md#yarn",
             _rotary(
                 lambda sizes, n: yarn_frequencies(
                     sizes.head_dim, sizes.factor, original_length=sizes.trained
@@ -553,7 +553,7 @@ CANDIDATES = {
         ),
         Candidate(
             "rotary_llama3",
-            "rotary.md#longer",
+            "longer.md#others",
             _rotary(
                 lambda sizes, n: llama3_frequencies(
                     sizes.head_dim, sizes.factor, original_length=sizes.trained
@@ -562,7 +562,7 @@ CANDIDATES = {
         ),
         Candidate(
             "rotary_longrope",
-            "rotary.md#longer",
+            "longer.md#others",
             _rotary(
                 lambda sizes, n: longrope_frequencies(
                     sizes.head_dim,
