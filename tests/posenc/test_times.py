@@ -171,7 +171,7 @@ BAD: list[tuple[Any, type[Exception], str]] = [
     (5, TypeError, "must be an array or a list of times, got 5"),
     (5.0, TypeError, "must be an array or a list of times, got 5"),
     (None, TypeError, "must be an array or a list of times, got None"),
-    (np.array([5], dtype="timedelta64.*: convert them with"),
+    (np.array([5], dtype="timedelta64[ms]"), TypeError, "must be numbers, got timedelta64.*: convert them with"),
     ([np.datetime64("2026-01-01")], TypeError, r"must be numbers, got datetime64\[D\]"),
     ([True], TypeError, "must be integers, float32 or float64, got dtype bool"),
     (torch.ones(2, dtype=torch.bfloat16), TypeError, "must be integers, float32 or float64"),
