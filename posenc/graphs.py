@@ -61,13 +61,13 @@ def anchor_distances(graph: Graph, anchors: Iterable[Any], *, weighted: bool = F
 
     δ(a, t) = the least number of edges on a path from a to t. With `weighted` the least sum of their weights.
 
-    A node without a path gets inf. For a layer use 1 / (1 + δ), which is 0 there.
+    A node that no path reaches gets inf. As the input of a layer use 1 / (1 + δ), which is 0 for such nodes.
 
     Args:
         graph: as in `posenc.graphs`. Edges are followed in their direction, away from the anchor. Pass the
             transposed array for the other direction. Self-loops have no effect.
-        anchors: nodes, in the order of the columns: row numbers of an array, nodes of a networkx graph. Not a
-            set, whose order may change from run to run.
+        anchors: nodes, in the order of the columns: row numbers of an array, nodes of a networkx graph. A set
+            is refused, because its order may change from run to run.
         weighted: whether weights are lengths, at least 0. If False, every edge has length 1.
 
     Returns:
@@ -114,7 +114,7 @@ class LaplacianCodes(NamedTuple):
 def laplacian_eigenvectors(
     graph: Graph, k: int, *, normalized: bool = True, sign: Sign = "solver"
 ) -> LaplacianCodes:
-    """The k eigenvectors of a graph's Laplacian with the smallest eigenvalues above 0: its smoothest waves.
+    """The k eigenvectors of a graph's Laplacian with the smallest eigenvalues above 0: its smoothest patterns.
 
     Δ = I − D^(−1/2) G D^(−1/2), D = diag(g) with the degrees g_t = Σ_u G[t, u]. Not normalized: Δ = D − G.
 
@@ -123,11 +123,11 @@ def laplacian_eigenvectors(
 
     An eigenvector is determined only up to its sign, and vectors with the same eigenvalue only up to a
     rotation. With sign="solver" the signs are those of the solver. With "largest" the entry of largest
-    magnitude is positive. If several entries have that magnitude, as on a path, the first in the order of
-    nodes is positive.
+    magnitude is made positive. If several entries have that magnitude, as on a path, the first of them in the
+    order of nodes is made positive, so the sign then depends on that order.
 
-    Up to 500 nodes are solved densely. Above, Lanczos steps need memory linear in nodes and edges. Where
-    these do not converge (long thin graphs), Δ is factorised.
+    Graphs of up to 500 nodes are solved as dense matrices. Larger ones are solved by Lanczos steps, whose memory
+    grows linearly with nodes and edges. If these steps do not converge, as for long thin graphs, Δ is factorised.
 
     Args:
         graph: as in `posenc.graphs`, symmetric, weights at least 0.
@@ -238,7 +238,7 @@ def smallest_anchors(graph: Graph) -> list[int]:
         graph: as in `posenc.graphs`, of at most 20 nodes.
 
     Returns:
-        Row numbers, of several smallest sets the first.
+        Row numbers. If several sets of this size would do, the first of them.
 
     >>> smallest_anchors(np.eye(7, k=1) + np.eye(7, k=-1))
     [0]
@@ -248,7 +248,7 @@ def smallest_anchors(graph: Graph) -> list[int]:
     edges = adjacency(graph)
     n = edges.shape[0]
     if n > 20:
-        raise ValueError(f"graph must have at most 20 nodes, for all sets of them are tried, got {n}")
+        raise ValueError(f"graph must have at most 20 nodes, because all sets of nodes are tried, got {n}")
     distances = anchor_distances(edges, range(n))
     for size in range(1, n):
         for anchors in combinations(range(n), size):
@@ -328,7 +328,7 @@ def _rows(name: str, chosen: Iterable[Any], graph: Any, n: int) -> np.ndarray:
         raise TypeError(f"{name} must be a sequence of nodes, got {chosen!r} of type {type(chosen).__name__}")
     if isinstance(chosen, set | frozenset | dict):
         raise TypeError(
-            f"{name} must be a list of nodes, whose order is that of the result, got a {type(chosen).__name__}"
+            f"{name} must be a list of nodes, because the result has its order, got a {type(chosen).__name__}"
         )
     if "bool" in (dtype := str(getattr(chosen, "dtype", ""))):
         raise TypeError(f"{name} must be row numbers, got a mask of dtype {dtype}")
@@ -377,7 +377,7 @@ def _check_symmetric(edges: Any) -> None:
         t, u = int(difference.row[worst]), int(difference.col[worst])
         raise ValueError(
             f"graph must be symmetric, got {edges[t, u]:g} from node {t} to {u} and {edges[u, t]:g} back; "
-            "G + G.T leaves out the directions"
+            "to ignore directions, pass G + G.T"
         )
 
 

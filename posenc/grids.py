@@ -79,9 +79,9 @@ def grid_encoding(
         shape: length of each axis, at least 1, such as (rows, columns) of an image.
         dim: width of the encoding, a multiple of 2 · axes.
         base: as in `posenc.sinusoidal_frequencies`, of each axis.
-        order: order of the columns. "interleaved": the first axis first, sines and cosines alternate. "mae":
-            the last axis first, all sines of an axis before its cosines, as in the models of He et al.
-            (2022). "timm": the sines of all axes, then all cosines.
+        order: order of the columns. "interleaved", the default: the first axis first, sines and cosines
+            alternate. "mae": the last axis first, all sines of an axis before its cosines, as in the models
+            of He et al. (2022). "timm": the sines of all axes, then all cosines.
         dtype: as in `posenc.sinusoidal_encoding`. A torch dtype gives a torch tensor.
 
     Returns:
@@ -137,7 +137,7 @@ def coordinate_encoding(
     xp, t = as_places("coordinates", coordinates)
     if t.ndim < 2 or t.shape[-1] < 1:
         raise ValueError(
-            f"coordinates must have shape (..., axes) with a row a position, got {tuple(t.shape)}"
+            f"coordinates must have shape (..., axes) with a row for each position, got {tuple(t.shape)}"
         )
     width = _width(dim, t.shape[-1])
     check_order(order)
@@ -149,7 +149,7 @@ def coordinate_encoding(
 
 
 def reorder_grid(codes: ArrayT, axes: int, source: Order, target: Order) -> ArrayT:
-    """The columns of a grid code in another order, to convert tables between this package, MAE and timm.
+    """Reorder the columns of a grid code, to convert tables between this package, MAE and timm.
 
     Args:
         codes: floating, shape (..., dim), dim a multiple of 2 · axes: a table, or a weight matrix whose columns
@@ -336,7 +336,9 @@ def interpolate_grid(
         check_flag(name, flag)
     extra = number("scale_offset", scale_offset, at_least=0)
     if align_corners and (antialias or extra):
-        raise ValueError("align_corners must be False with antialias or scale_offset, which are about cells")
+        raise ValueError(
+            "align_corners must be False with antialias or scale_offset, because these treat rows as cells"
+        )
     check_finite("table", table, xp)
     if old == new:
         return xp.asarray(table, copy=True)

@@ -58,7 +58,9 @@ def rbf_centers(n: int, sigma: float, *, spacing: float = 1.0) -> np.ndarray:
     n = integer("n", n, minimum=1)
     sigma, spacing = number("sigma", sigma, above=0), number("spacing", spacing, above=0)
     if spacing > sigma:
-        raise ValueError(f"spacing must be at most sigma = {sigma:g}, or there are gaps, got {spacing:g}")
+        raise ValueError(
+            f"spacing must be at most sigma = {sigma:g}, because a larger one leaves gaps, got {spacing:g}"
+        )
     margin = math.ceil(3 * sigma)
     # Rounded down a little: 0.1 · 30 must not miss the 3 that it means.
     steps = math.ceil((n - 1 + 2 * margin) / spacing - 1e-9)
@@ -103,7 +105,7 @@ def rbf_encoding(
 
 
 def rbf_kernel(offsets: int | ArrayLike, sigma: float, *, spacing: float = 1.0) -> Array:
-    """Dot product of two codes of Gaussian bumps. With endless centres it depends on the offset alone.
+    """Dot product of two codes of Gaussian bumps. With centres everywhere it depends on the offset alone.
 
     PE(t) · PE(t + k) = σ√π/Δc · exp(−k² / (4σ²)), a Gaussian of width σ√2.
 

@@ -45,8 +45,8 @@ def time_frequencies(dim: int, *, shortest: float, longest: float) -> np.ndarray
 
     ω_i = 2π / (shortest · (longest/shortest)^(i/(dim/2 − 1))) for i = 0, ..., dim/2 − 1.
 
-    Two times are told apart well from a distance of about shortest/4 on. The slowest pair makes half a turn in
-    longest/2. The frequencies can also be passed to `posenc.apply_rotary`, with positions in the same unit.
+    Two times can be told apart if they are about shortest/4 or more apart. The slowest pair makes half a turn in
+    a time of longest/2. The frequencies can also be passed to `posenc.apply_rotary`, with positions in the same unit.
 
     Args:
         dim: width of the encoding, even and at least 4.
@@ -61,7 +61,9 @@ def time_frequencies(dim: int, *, shortest: float, longest: float) -> np.ndarray
     """
     dim = check_even_dim(dim)
     if dim < 4:
-        raise ValueError(f"dim must be at least 4: a shortest and a longest period take two pairs, got {dim}")
+        raise ValueError(
+            f"dim must be at least 4, because the shortest and the longest period need a pair each, got {dim}"
+        )
     shortest = number("shortest", shortest, above=0)
     longest = number("longest", longest)
     if longest <= shortest:
@@ -83,7 +85,7 @@ def time_encoding(
 
     Args:
         seconds: times, an array or list of integers or real numbers (float32, float64) of any shape, negative
-            ones included. Not a single integer, which would be a count elsewhere.
+            ones included. A single integer is refused, because other functions read it as a count.
         dim, shortest, longest: as in `posenc.times.time_frequencies`.
         dtype: floating dtype of the result, computed in float64 and rounded once. The library's default if
             None.
@@ -162,8 +164,8 @@ def nearest_index(seconds: ArrayLike, marks: ArrayLike, *, within: float | None 
             that a time in another unit or from another clip raises an error.
 
     Returns:
-        Integer array of the shape of seconds. Of two marks at the same distance the earlier. Of equal marks
-        any.
+        Integer array of the shape of seconds. Of two marks at the same distance it is the earlier
+        one, and of equal marks any.
 
     Raises:
         ValueError: marks that do not ascend, a time without a mark within reach, or times that their dtype
@@ -202,7 +204,7 @@ def nearest_index(seconds: ArrayLike, marks: ArrayLike, *, within: float | None 
         at = int(xp.argmax(away))
         raise ValueError(
             f"seconds must have a mark within {within:g}, got {float(flat[at]):g} with marks from "
-            f"{float(m[0]):g} to {float(m[-1]):g}: in another unit?"
+            f"{float(m[0]):g} to {float(m[-1]):g}: is it in another unit?"
         )
     return xp.reshape(found, tuple(t.shape))
 
@@ -212,13 +214,13 @@ _UNITS = {
 }  # fmt: skip
 
 
-# --- Times that come round again
+# --- Periodic times
 
 
 def periodic_frequencies(
     periods: float | Sequence[float] | OneArray, harmonics: int | Sequence[int] = 1
 ) -> np.ndarray:
-    """Angular frequencies of harmonics: waves that fit an integer number of times into a period.
+    """Angular frequencies of harmonics, which make an integer number of turns in a period.
 
     ω = 2π h / P for each period P and each harmonic h of it.
 
@@ -264,7 +266,7 @@ def periodic_encoding(
         Array times.shape + (2 · p · H,), in the order of `posenc.times.periodic_frequencies`.
 
     Raises:
-        TypeError, ValueError: as in `posenc.time_encoding`, with the shortest wave for `shortest`.
+        TypeError, ValueError: as in `posenc.time_encoding`, with the shortest period of a harmonic for `shortest`.
 
     >>> periodic_encoding([0, 6, 24, 30], 24).round(4) + 0.0
     array([[0., 1.],
@@ -289,7 +291,7 @@ def periodic_encoding(
 def as_times(
     name: str, times: Any, shortest: float = 0.0, meaning: str = "the shortest period"
 ) -> tuple[Namespace, Array]:
-    """The library of times, and the times in float64. They must resolve waves of period `shortest`, if above 0."""
+    """The library of times, and the times in float64. They must resolve the period `shortest`, if it is above 0."""
     # Tuples of types: torch.compile cannot trace a union of them.
     listed = isinstance(times, (list, tuple))
     if is_length(times) or not (listed or is_array(times)):
@@ -298,7 +300,9 @@ def as_times(
     if listed and any(isinstance(x, (np.datetime64, np.timedelta64)) for x in times):
         times = np.asarray(times)
     if isinstance(times, (np.ndarray, np.generic)) and times.dtype.kind in "mM":
-        raise TypeError(f"{name} must be numbers, got {times.dtype}: posenc.times.to_seconds(...) makes them")
+        raise TypeError(
+            f"{name} must be numbers, got {times.dtype}: convert them with posenc.times.to_seconds"
+        )
     xp, t = as_numbers(name, times)
     if not shortest:
         return xp, t

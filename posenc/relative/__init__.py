@@ -1,4 +1,4 @@
-"""Relative positions: a term that depends on the offset of a key from a query is added to their score.
+"""Relative positions: the score of a query and a key gets a term that depends on their offset.
 
 The offset is k = u − t, the key position u minus the query position t. A key to the left has k < 0.
 

@@ -92,14 +92,14 @@ def lengths(
         return n_query, n_query
     if not is_length(key_positions):
         raise TypeError(
-            "query_positions must be an array where key_positions is one: an integer means the last of the "
-            f"keys, got {query_positions!r}"
+            "query_positions must be an array if key_positions is an array, because an integer would mean "
+            f"the last of the keys, got {query_positions!r}"
         )
     n_key = integer("key_positions", key_positions, minimum=0)
     if n_query > n_key:
         raise ValueError(
             "query_positions must be at most key_positions, because the queries are the last of the keys: got "
-            f"{n_query} and {n_key}; pass arrays for anything else"
+            f"{n_query} and {n_key}; for other positions pass arrays"
         )
     return n_query, n_key
 
@@ -193,7 +193,7 @@ def check_whole(offsets: Array, xp: Namespace) -> None:
     """TypeError for real offsets, which cannot index a table."""
     if not xp.isdtype(offsets.dtype, "integral"):
         raise TypeError(
-            "query_positions and key_positions must be integers: a table has nothing between its rows; got "
+            "query_positions and key_positions must be integers, because a table has no values between its rows, got "
             f"offsets of dtype {offsets.dtype}"
         )
 

@@ -109,7 +109,9 @@ def _bucket_rule(
     check_flag("bidirectional", bidirectional)
     num_buckets = integer("num_buckets", num_buckets, minimum=4 if bidirectional else 2)
     if bidirectional and num_buckets % 2:
-        raise ValueError(f"num_buckets must be even if bidirectional (half a side), got {num_buckets}")
+        raise ValueError(
+            f"num_buckets must be even if bidirectional, half of them for each side, got {num_buckets}"
+        )
     side = num_buckets // 2 if bidirectional else num_buckets
     max_distance = integer("max_distance", max_distance, minimum=side // 2 + 1)
     if max_distance > 2**53:

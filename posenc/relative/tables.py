@@ -18,7 +18,7 @@ __all__ = ["relative_bias"]
 def relative_bias(
     table: OneArray, query_positions: int | ArrayLike, key_positions: int | ArrayLike | None = None
 ) -> Array:
-    """A bias from a table with one row for each offset from −K to K. Offsets beyond count as ±K.
+    """A bias from a table with one row for each offset from −K to K. Offsets beyond ±K are set to ±K.
 
     B(t, u) = table[clip(u − t, −K, K) + K].
 
@@ -77,5 +77,5 @@ def check_table(table: Array) -> tuple[int, Namespace]:
 def check_reach(rows: int) -> int:
     """K, for a table with a row for each of the offsets −K..K."""
     if rows % 2 == 0:
-        raise ValueError(f"table must have 2K + 1 rows, one for each offset -K..K, got {rows}")
+        raise ValueError(f"table must have 2K + 1 rows, one for each offset from -K to K, got {rows}")
     return rows // 2

@@ -26,7 +26,7 @@ class T5Buckets extends LiveFigure {
       length: "text length",
       buckets: "buckets",
       bidirectional: "both sides",
-      legend: ["bucket in use", "never trained", "no text so long"],
+      legend: ["trained bucket", "never trained", "beyond the texts"],
       beyond: (k) => `${k} and all beyond`,
       right: "0 and all to the right",
       range: (from, to) => `${from} to ${to}`,
