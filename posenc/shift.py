@@ -226,14 +226,14 @@ def positional_scores(encoding: OneArray, w_query: OneArray, w_key: OneArray) ->
 
 
 def split_block(block: ArrayT) -> tuple[ArrayT, ArrayT]:
-    """A 2×2 block of W_Q W_Kᵀ split into a part that depends on t − u and a part that depends on t + u.
+    """A 2×2 block of W_Q W_Kᵀ split into a part that depends on u − t and a part that depends on u + t.
 
     For rows v_t = (sin ωt, cos ωt) and B = [[p, q], [r, s]]:
-    v_t B v_uᵀ = a cos ω(t−u) + b sin ω(t−u) + c cos ω(t+u) + e sin ω(t+u), with
+    v_t B v_uᵀ = a cos ω(u−t) − b sin ω(u−t) + c cos ω(u+t) + e sin ω(u+t), with
     a = (s+p)/2, b = (q−r)/2, c = (s−p)/2, e = (q+r)/2; so B = [[a, b], [−b, a]] + [[−c, e], [e, c]].
 
     This holds within one sine-cosine pair. A block between two pairs of different frequency gives terms in
-    ω_i t ± ω_j u, which are functions of neither t − u nor t + u.
+    ω_i t ± ω_j u, which are functions of neither u − t nor u + t.
 
     Args:
         block: shape (..., 2, 2), floating. Rows belong to the query, columns to the key.

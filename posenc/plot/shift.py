@@ -25,6 +25,8 @@ from posenc.plot._style import BLUE, GREY, ORANGE, Lang, picture, word
 from posenc.shift import offset_head, relative_kernel, shift_matrix
 from posenc.sinusoidal import sinusoidal_encoding, sinusoidal_frequencies
 
+ROUNDING = 1e-12  # of the code of a few hundred positions, with a margin
+
 
 @picture
 def shift_arrows(
@@ -188,8 +190,10 @@ def shift_errors(
 ) -> Axes:
     """How far a map from the code of t to that of t + k misses, by position t, on a logarithmic scale.
 
+    Errors below 1e−12 are drawn at 1e−12. What is smaller is the rounding of float64, which differs between machines.
+
     Args:
-        errors: label to errors (n,) at positions 0..n−1, not negative; one to six. Zeros are drawn at 1e−17.
+        errors: label to errors (n,) at positions 0..n−1, not negative; one to six.
         window: first and last position that the maps were fitted on; shaded.
     """
     shown = as_labelled("errors", errors, ("n",), low=0)
@@ -197,7 +201,7 @@ def shift_errors(
     ax = given_or_new(ax, 3.0)
     if fitted is not None:
         shade(ax, fitted[0], fitted[1], label=word("fitted on", lang))
-    draw_curves(ax, {label: np.maximum(error, 1e-17) for label, error in shown.items()})
+    draw_curves(ax, {label: np.maximum(error, ROUNDING) for label, error in shown.items()})
     name_axes(ax, lang, "position", "error of the map").set_yscale("log")
     # Plain text: matplotlib's own labels of a logarithmic axis are mathtext.
     ax.yaxis.set_major_formatter(lambda y, _: signed(f"1e{math.log10(y):.0f}"))

@@ -378,8 +378,9 @@ def test_offset_stripes() -> None:
 
 
 def test_shift_errors() -> None:
-    ax = plot.shift_errors({"wrong": [0.1, 1.0], "none": [0.0, 0.0]}, window=(0, 1))
-    assert curves(ax) == {"wrong": [0.1, 1], "none": [1e-17] * 2}
+    ax = plot.shift_errors({"wrong": [0.1, 1.0], "none": [0.0, 3e-16]}, window=(0, 1))
+    # rounding is not drawn: with another number of threads it is another
+    assert curves(ax) == {"wrong": [0.1, 1], "none": [1e-12] * 2}
     (window,) = boxes(ax)
     assert (window.get_x(), window.get_width(), ax.get_yscale()) == (0, 1, "log")
     assert legend(ax) == ["fitted here", "wrong", "none"]
