@@ -52,9 +52,7 @@ def same_numbers(english: Page, chinese: Page) -> list[Fault]:
     return list(_differences(english, chinese, lambda piece: piece.numbers, "{}"))
 
 
-@of_pair(
-    ("zh", "`posenc.alibi_bias(slopes, 4)`", "`posenc.alibi_bias(slopes, 5)`", 33, "slopes, 5)"),
-)
+@of_pair(("zh", "`posenc.alibi_bias(slopes, 4)`", "`posenc.alibi_bias(slopes, 5)`", 33, "slopes, 5)"))
 def same_inline_code(english: Page, chinese: Page) -> list[Fault]:
     return list(_differences(english, chinese, lambda piece: piece.code, "`{}`"))
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,7 @@ from typing import IO
 from urllib.parse import quote
 from urllib.request import urlopen
 
-from press import BookError
+from press import BookError, cache
 from press.runtime.pyodide import Pin, Pins, fault, read
 
 Opened = Callable[[str], contextlib.AbstractContextManager[IO[bytes]]]  # gives the file of this name
@@ -48,35 +47,20 @@ def fetch(pins: Pins, source: str = "") -> list[str]:
         ) from None
     with _opened(pins, source) as opened:
         for pin in missing:
-            _take(pin, opened, pins.store)
+            cache.write(pins.path(pin), _taken(pin, opened))
     return [pin.name for pin in missing]
 
 
-def _take(pin: Pin, opened: Opened, store: Path) -> None:
-    """One file, whole and checked, or none."""
-    handle, temporary = tempfile.mkstemp(dir=store, suffix=".tmp")
+def _taken(pin: Pin, opened: Opened) -> bytes:
+    """What a file holds, checked: one that does not end is read up to its pinned size."""
     try:
-        with os.fdopen(handle, "wb") as file:
-            try:
-                with opened(pin.name) as stream:
-                    _copy(stream, file, pin)
-            except (OSError, KeyError) as error:  # URLError is an OSError, KeyError what a zip raises
-                raise BookError(f"{pin.name} cannot be had: {error}") from None
-        if wrong := fault(pin, Path(temporary)):
-            raise BookError(wrong)
-        os.replace(temporary, store / pin.name)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-
-
-def _copy(stream: IO[bytes], file: IO[bytes], pin: Pin) -> None:
-    """What the stream holds, up to the pinned size: one that does not end must not fill the disk."""
-    left = pin.size
-    while left and (part := stream.read(min(left, 2**20))):
-        file.write(part)
-        left -= len(part)
-    if not left and stream.read(1):
-        raise BookError(f"{pin.name} is not the one in pins.txt: it has more than {pin.size} bytes")
+        with opened(pin.name) as stream:
+            data = stream.read(pin.size + 1)
+    except (OSError, KeyError) as error:  # URLError is an OSError, KeyError what a zip raises
+        raise BookError(f"{pin.name} cannot be had: {error}") from None
+    if wrong := fault(pin, data):
+        raise BookError(wrong)
+    return data
 
 
 @contextlib.contextmanager

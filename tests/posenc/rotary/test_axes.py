@@ -138,7 +138,6 @@ test_errors_name_the_argument = refused([
     (lambda: mrope_frequencies(8, (2, 1)), ValueError, r"sections must sum to dim/2 = 4, got \[2, 1\]"),
     (lambda: mrope_frequencies(8, (5, -1)), ValueError, "each of sections must be at least 0"),
     (lambda: mrope_frequencies(8, (1, 3), interleaved=True), ValueError, "sections must fit when the axes"),
-    (lambda: mrope_frequencies(8, (2, 2, 0), interleaved=True), ValueError, "sections must fit"),
     (lambda: axes.mrope_coordinates([(2, 2)]), ValueError, r"a grid must be \(frames, rows, columns\)"),
     (lambda: axes.mrope_coordinates([(1, 0, 2)]), ValueError, "each size of a grid must be at least 1"),
     (lambda: axes.mrope_coordinates(PARTS), TypeError, "a number of text tokens must be an integer"),
