@@ -36,16 +36,8 @@ PACKAGE = ROOT / "posenc"
 
 # What computes and what draws. Everything else can change without changing a result.
 LIBRARIES = (
-    "numpy",
-    "torch",
-    "array-api-compat",
-    "matplotlib",
-    "contourpy",
-    "cycler",
-    "fonttools",
-    "kiwisolver",
-    "pillow",
-)
+    "numpy", "torch", "array-api-compat", "matplotlib", "contourpy", "cycler", "fonttools", "kiwisolver", "pillow",
+)  # fmt: skip
 
 
 def folder() -> Path:

@@ -147,15 +147,9 @@ WORDS: dict[str, tuple[str, str]] = {
 
 # Fonts with Chinese glyphs that systems ship; the first one found is used.
 CHINESE_FONTS = (
-    "PingFang SC",
-    "Hiragino Sans GB",
-    "Microsoft YaHei",
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "Source Han Sans SC",
-    "WenQuanYi Micro Hei",
-    "SimHei",
-)
+    "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans CJK JP",
+    "Source Han Sans SC", "WenQuanYi Micro Hei", "SimHei",
+)  # fmt: skip
 
 
 def word(key: str, lang: Lang) -> str:

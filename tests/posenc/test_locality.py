@@ -70,12 +70,6 @@ def test_how_far_off_a_wide_spacing_is(spacing: float) -> None:
     assert off == pytest.approx(2 * math.exp(-((math.pi * 3 / spacing) ** 2)), rel=1e-3)
 
 
-def test_centres_of_numpy_in_one_graph() -> None:
-    centers, t = rbf_centers(5, 1.0), torch.arange(5)
-    compiled = torch.compile(lambda t: rbf_encoding(t, centers, 1.0), fullgraph=True, backend="eager")
-    torch.testing.assert_close(compiled(t), rbf_encoding(t, centers, 1.0))
-
-
 # --- Attention and convolution
 
 

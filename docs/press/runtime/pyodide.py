@@ -179,12 +179,8 @@ def _attributes(parts: list[str], before: int) -> list[str]:
 _LICENCE = re.compile(r"\.dist-info/(?:licenses/.+|[^/]*(?:LICEN[CS]E|COPYING)[^/]*)$")
 # Packed by us, to a third of its size, for not every server does; not named .gz, which some would unpack.
 _PACKED = "pyodide.asm.wasm"
-_PAGE = (
-    "__init__.py",
-    "figures.py",
-    "runtime/__init__.py",
-    "runtime/in_page.py",
-)  # what the page has of press
+# What the page has of press.
+_PAGE = ("__init__.py", "figures.py", "runtime/__init__.py", "runtime/in_page.py")
 
 
 def ship(site: Path) -> None:
