@@ -1,7 +1,5 @@
 """The blocks that chapters give to take along, pasted into an empty namespace where posenc is refused."""
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import io

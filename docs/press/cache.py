@@ -16,8 +16,6 @@ library makes another key.
 dependencies.py.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import os

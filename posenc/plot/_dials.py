@@ -1,7 +1,5 @@
 """Dials: pairs of a code as hands on a circle."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes

@@ -1,7 +1,5 @@
 """What all pictures share in looks and words: colours for light and dark pages, two languages, a Chinese font."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import unicodedata

@@ -1,7 +1,5 @@
 """Pictures of how codes join embeddings: arrows, tables, three steps of training, and what is read back."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

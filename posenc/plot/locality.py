@@ -1,7 +1,5 @@
 """Pictures of locality: Gaussian bumps, attention beside a blur, and how fast scores fall."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

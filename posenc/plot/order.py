@@ -1,7 +1,5 @@
 """Pictures of what a model knows about order."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

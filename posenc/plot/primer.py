@@ -1,7 +1,5 @@
 """The picture of the primer: where a position can enter attention."""
 
-from __future__ import annotations
-
 from matplotlib.axes import Axes
 
 from posenc.plot._figures import new_figure

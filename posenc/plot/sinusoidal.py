@@ -1,7 +1,5 @@
 """Pictures of the sinusoidal encoding."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

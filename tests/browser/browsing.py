@@ -5,8 +5,6 @@ takes what was measured and gives a list of faults. A check's examples are parts
 found in one visit.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import gzip

@@ -1,7 +1,5 @@
 """What a reader does with the book in a browser: of the site as it is served, and as it lies on a disk."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

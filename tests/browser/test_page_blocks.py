@@ -1,7 +1,5 @@
 """The blocks of the built pages in a browser, each with those that it continues: it gives what its page shows."""
 
-from __future__ import annotations
-
 import ast
 import functools
 from collections import Counter

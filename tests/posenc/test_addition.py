@@ -1,7 +1,5 @@
 """Adding codes and putting them beside: shapes, dtypes, the identity that joins the two, errors."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

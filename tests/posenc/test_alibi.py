@@ -1,7 +1,5 @@
 """ALiBi: slopes, bias and the columns that take its place."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every argument of every public formula and layer, by its signature: another kind is refused by its name."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

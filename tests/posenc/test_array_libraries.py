@@ -1,7 +1,5 @@
 """One formula for every array library: its own kind comes out, in its dtype, rounded once; the standard is enough."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, assert_type
 

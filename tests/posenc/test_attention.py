@@ -1,7 +1,5 @@
 """Scaled dot-product attention against torch's own, and where it goes further."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What of a long text was never met in training: angles, rows, numbers of keys, distances."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

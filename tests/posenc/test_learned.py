@@ -1,7 +1,5 @@
 """Learned tables: picking rows, the end of the table, other lengths, errors."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

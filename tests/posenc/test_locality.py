@@ -1,7 +1,5 @@
 """Gaussian bumps, their kernel and its limits, and measures of locality."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The first attempts: what integers and one-hot vectors are, what they cannot do, their errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from hypothesis import given

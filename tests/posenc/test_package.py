@@ -1,7 +1,5 @@
 """The package as a whole: what importing it costs, what it exports."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re

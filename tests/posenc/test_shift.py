@@ -1,7 +1,5 @@
 """Relative position in the absolute code: the shift, the kernel, aliases, scores of positions alone."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

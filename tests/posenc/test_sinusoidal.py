@@ -1,7 +1,5 @@
 """The sinusoidal encoding: the formula, its precision, its geometry, its errors."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What chapters give to take along is equal to posenc in every precision, decodes as it computes, can be trained."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any

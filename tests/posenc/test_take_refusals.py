@@ -1,7 +1,5 @@
 """What blocks to take along refuse, each in a line: what would otherwise be wrong in silence, or end obscurely."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import traceback

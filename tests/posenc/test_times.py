@@ -1,7 +1,5 @@
 """Times: one axis for all streams, periods that fit, units and orders that do not pass unseen."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

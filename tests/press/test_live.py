@@ -1,7 +1,5 @@
 """Figures that move: the formulas in JavaScript are those of posenc, and what a page fetches for them is light."""
 
-from __future__ import annotations
-
 import gzip
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The pages: every block is run and shows its output, both languages say the same; each check can fail."""
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess

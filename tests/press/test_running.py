@@ -1,7 +1,5 @@
 """The build runs blocks once, names what is wrong by page and line, and draws the same figure every time."""
 
-from __future__ import annotations
-
 import os
 import random
 import re

@@ -1,7 +1,5 @@
 """Python for the pages: what is fetched, what a block needs, what the site gets, how a block is execute."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io

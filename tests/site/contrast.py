@@ -1,7 +1,5 @@
 """How well colours stand out: those of a drawing from the page around it, in the light and in the dark palette."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Building the site, for the tests and the benchmarks."""
 
-from __future__ import annotations
-
 import filecmp
 import os
 import re

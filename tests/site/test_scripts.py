@@ -1,7 +1,5 @@
 """The script of every chapter runs from beginning to end, without a warning."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

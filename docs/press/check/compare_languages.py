@@ -3,8 +3,6 @@
 Not found: what changes places within one piece, number words, a word for another that is none of its opposites.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator

@@ -5,8 +5,6 @@ those of this book. What is not read as words is masked first, so that the rules
 and nothing else: formulas, code, addresses, the values in an f-string.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re

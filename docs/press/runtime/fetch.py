@@ -9,8 +9,6 @@ checkouts share. What is there already is not fetched again, and nothing is kept
 in pins.txt. From then on `mkdocs build` and `mkdocs serve` put it into the site.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import subprocess

@@ -13,8 +13,6 @@ each such page   loads theme/runtime/run.js, to which the element #run-config sa
 Where it is not, or with POSENC_RUNTIME=0, the site is the one without.
 """
 
-from __future__ import annotations
-
 import functools
 import gzip
 import hashlib

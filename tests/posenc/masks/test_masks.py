@@ -1,7 +1,5 @@
 """Padding and masks in any array library: what they say, what they refuse, what they keep out."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 from collections.abc import Callable

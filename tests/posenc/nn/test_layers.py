@@ -1,7 +1,5 @@
 """What every layer promises a model that holds it: decoding, precision, saving, moving, compiling, training."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import io

@@ -1,7 +1,5 @@
 """What the layers refuse: the error names the argument, the value, and what would be right."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """The rotary layer: the formula in any layout, precision and kind of frequencies, decoding, compiled code."""
 
-from __future__ import annotations
-
 import shutil
 from typing import Any
 

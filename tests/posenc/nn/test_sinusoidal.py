@@ -1,7 +1,5 @@
 """The sinusoidal layer: its codes, and the checkpoints of the common recipe."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

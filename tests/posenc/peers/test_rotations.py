@@ -1,7 +1,5 @@
 """Rotations, held against those of released models and of other libraries (the extra `peers`)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """What each picture draws is what the formulas say: the right row, the right axis, the right sign."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

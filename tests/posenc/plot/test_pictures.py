@@ -1,7 +1,5 @@
 """What all pictures share: they can be read, speak both languages, and take or refuse what they are given."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import re
