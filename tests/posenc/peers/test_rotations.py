@@ -159,7 +159,7 @@ def axial_frequencies_are_those_of_rotary_embedding_torch() -> Both:
 
 
 ROTATIONS = [
-    made for made in globals().values() if getattr(made, "__annotations__", {}).get("return") == "Both"
+    made for made in globals().values() if getattr(made, "__annotations__", {}).get("return") == Both
 ]
 
 
