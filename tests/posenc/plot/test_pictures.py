@@ -42,58 +42,31 @@ BASE = {"base": 10000.0}
 # Every picture with every argument but `ax` and `lang`. A NumPy array stands where any array may, a list
 # where whole numbers or words are asked for. Labels are single letters: longer words are the picture's own.
 PICTURES: dict[str, dict[str, Any]] = {
-    "accuracy_by_length": {
-        "panels": {k: {"a": RUNS, "b": RUNS**2, "c": RUNS**4} for k in "defg"},
-        "lengths": [32, 64, 128, 256],
-        "trained": 32,
-        "chance": 0.1,
-    },
+    "accuracy_by_length": {"panels": {k: {"a": RUNS, "b": RUNS**2, "c": RUNS**4} for k in "defg"},
+        "lengths": [32, 64, 128, 256], "trained": 32, "chance": 0.1},
     "alibi_maps": {"slopes": np.array([0.5, 0.125]), "n": 5},
     "alibi_rows": {"scores": WAVE, "slopes": np.array([0, 0.5, 0.0625])},
     "alibi_weights": {"slopes": np.array([1 / 2, 1 / 8, 1 / 32, 1 / 128, 1 / 256]), "n": 100},
     "attention_blurs": {"n": 101, "sigma": 5.0, "peaks": np.array([0.4, 5.0, 10, 27])},
-    "attention_map": {
-        "weights": np.eye(4) * 0.4 + 0.15,
-        "queries": list("abcd"),
-        "keys": list("efgh"),
-        "mask": np.triu(np.ones((4, 4), dtype=bool), 1),
-    },
+    "attention_map": {"weights": np.eye(4) * 0.4 + 0.15, "queries": list("abcd"), "keys": list("efgh"),
+        "mask": np.triu(np.ones((4, 4), dtype=bool), 1)},
     "attention_pair": {"weights": SHARES, "masked_weights": np.eye(9), "padding_mask": PADS},
     "axis_pairs": {"frequencies": {"a": AXES, "b": 2 * AXES}, "names": list("de")},
     "bias_curves": {"biases": CURVES, "trained": 16},
-    "clip_axis": {
-        "audio": WAVE,
-        "rate": 8.0,
-        "words": list("abc"),
-        "times": np.array([0.3, 2.1, 4.2]),
-        "frames": np.arange(0.0, 5, 0.5),
-    },
+    "clip_axis": {"audio": WAVE, "rate": 8.0, "words": list("abc"), "times": np.array([0.3, 2.1, 4.2]),
+        "frames": np.arange(0.0, 5, 0.5)},
     "clock_hands": {"positions": np.array([0.0, 1, 50]), "dim": 8, **BASE},
     "code_distances": {"dims": [4, 16]},
     "cosine_sums": {"bases": np.array([1e4, 5e5]), "dim": 64, "n": 4096},
-    "curves": {
-        "curves": CURVES,
-        "x": np.arange(1.0, 41),
-        "labels": list("hv"),
-        "log": True,
-        "marks": True,
-        "steps": False,
-        "broad": False,
-        "trained": 16,
-        "chance": 0.6,
-    },
+    "curves": {"curves": CURVES, "x": np.arange(1.0, 41), "labels": list("hv"), "log": True, "marks": True,
+        "steps": False, "broad": False, "trained": 16, "chance": 0.6},
     "distance_profiles": {"codes": {"a": TABLE, "b": 2 * TABLE}, "position": 12},
     "distance_weights": {"panels": {"a": SHARES[:4], "b": RUNS[:, :3]}, "trained": 4},
-    "entropy_curves": {
-        "entropies": {"a": np.log([32, 100, 500]) - 1, "b": np.ones(3)},
-        "lengths": [32, 256, 2048],
-        "trained": 32,
-    },
-    "graph_codes": {
-        "graph": np.roll(np.eye(5), 1, axis=0),
+    "entropy_curves": {"entropies": {"a": np.log([32, 100, 500]) - 1, "b": np.ones(3)},
+        "lengths": [32, 256, 2048], "trained": 32},
+    "graph_codes": {"graph": np.roll(np.eye(5), 1, axis=0),
         "places": np.array([[0.0, 2], [2, 1], [1, -1], [-1, -1], [-2, 1]]),
-        "codes": {"a": np.arange(-2.0, 3), "b": np.arange(5.0)},
-    },
+        "codes": {"a": np.arange(-2.0, 3), "b": np.arange(5.0)}},
     "grid_maps": {"maps": {"a": SQUARE[:5, :7], "b": SQUARE[5:10, :7]}, "place": (2, 3)},
     "head_scores": {"wavelengths": np.array([4.0, 32, 512]), "n": 100},
     "heat_map": {"codes": TABLE},
@@ -104,12 +77,8 @@ PICTURES: dict[str, dict[str, Any]] = {
     "needed_scores": {"biases": {"a": np.zeros(40), "b": -np.arange(39.0, -1, -1)}, "share": 0.5},
     "nearest_codes": {"dims": [2, 4, 8, 16, 64], "n": 2000, **BASE},
     "offset_stripes": {"offset": 3, "dim": 32, "gains": np.array([1.0, 4, 16, 64]), "n": 40, **BASE},
-    "order_blindness": {
-        "first": list("abc"),
-        "first_outputs": TABLE[:3],
-        "second": list("cab"),
-        "second_outputs": TABLE[1:4],
-    },
+    "order_blindness": {"first": list("abc"), "first_outputs": TABLE[:3], "second": list("cab"),
+        "second_outputs": TABLE[1:4]},
     "output_mask_bars": {"changes": {"a": np.array([0.6, 0]), "b": np.array([1.5, 1.4])}},
     "padding_sides": {"lengths": [5, 2, 3]},
     "period_comb": {"period": 12.0, "position": 50},
@@ -117,21 +86,12 @@ PICTURES: dict[str, dict[str, Any]] = {
     "rbf_bumps": {"n": 13, "centers": np.arange(-6.0, 20, 2), "sigma": 2.0},
     "ring_schedule": {"n": 16, "world": 4},
     "rotating_pairs": {"places": np.array([[2.0, 5], [12, 15]]), "dim": 6, **BASE},
-    "score_by_position": {
-        "curves": {"a": RUNS, "b": RUNS**2},
-        "width": 16,
-        "measure": "accuracy",
-        "trained": 16,
-        "chance": 0.1,
-    },
+    "score_by_position": {"curves": {"a": RUNS, "b": RUNS**2}, "width": 16, "measure": "accuracy", "trained": 16,
+        "chance": 0.1},
     "score_curves": {"scores": {"a": TABLE[:3], "b": TABLE[3:6]}},
     "score_decay": {"dim": 16},
-    "seen_angles": {
-        "methods": {"a": sinusoidal_frequencies(8), "b": linear_frequencies(8, 8)},
-        "pairs": [0, 1, 2, 3],
-        "trained": 32,
-        "length": 256,
-    },
+    "seen_angles": {"methods": {"a": sinusoidal_frequencies(8), "b": linear_frequencies(8, 8)},
+        "pairs": [0, 1, 2, 3], "trained": 32, "length": 256},
     "shard_rows": {"n": 16, "world": 4},
     "shift_arrows": {"positions": np.array([0.0, 2, 5]), "offset": 3, "dim": 4, "pairs": [0, 1], **BASE},
     "shift_errors": {"errors": {"a": FALLING, "b": FALLING / 99}, "window": np.array([0.0, 15])},
@@ -143,7 +103,7 @@ PICTURES: dict[str, dict[str, Any]] = {
     "vector_sum": {"embedding": np.array([1.0, 3]), "codes": np.array([[2.0, 1], [1, 3]])},
     "waveforms": {"dim": 64, "pairs": [0, 10, 21, 31], "n": 100, **BASE},
     "wavelength_ladder": {"dims": [4, 8, 64], **BASE},
-}
+}  # fmt: skip
 OWN = {name: set(inspect.signature(getattr(plot, name)).parameters) - {"lang"} for name in PICTURES}
 WITH_AXES = [name for name in PICTURES if "ax" in OWN[name]]
 
@@ -359,11 +319,7 @@ def test_integers_are_not_too_small(least: int, places: str) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        (
-            "accuracy_by_length",
-            {"panels": {k: {k: RUNS} for k in "abcdef"}},
-            "at most 5 labels in all, got 6",
-        ),
+        ("accuracy_by_length", {"panels": {k: {k: RUNS} for k in "abcdef"}}, "at most 5 labels in all, got 6"),
         ("alibi_maps", {"slopes": [-0.5]}, "slopes must be at least 0, got -0.5"),
         ("alibi_rows", {"slopes": [-0.5]}, "slopes must be at least 0, got -0.5"),
         ("alibi_weights", {"slopes": [0.0]}, "slopes must be above 0, got 0"),
@@ -385,11 +341,7 @@ def test_integers_are_not_too_small(least: int, places: str) -> None:
         ("head_scores", {"wavelengths": [0.0]}, "wavelengths must be above 0, got 0"),
         ("heat_map", {"codes": np.zeros((3, 0))}, r"codes must have shape \(n, dim\), .*got \(3, 0\)"),
         ("kernel_curves", {"dims": [5]}, "each of dims must be even .* got 5"),
-        (
-            "needed_scores",
-            {"biases": {"a": np.zeros(2)}},
-            r"biases\['a'\] must have shape \(n,\) with n >= 3",
-        ),
+        ("needed_scores", {"biases": {"a": np.zeros(2)}}, r"biases\['a'\] must have shape \(n,\) with n >= 3"),
         ("offset_stripes", {"gains": [0]}, "gains must be above 0, got 0"),
         ("offset_stripes", {"n": 6}, "n must be above 6 for offset 3, got 6"),
         ("output_mask_bars", {"changes": {"a": (1, -1)}}, r"changes\['a'\] must be at least 0, got -1"),
@@ -408,7 +360,7 @@ def test_integers_are_not_too_small(least: int, places: str) -> None:
         ("waveforms", {"pairs": [True]}, "each of pairs must be an integer, got True"),
         ("wavelength_ladder", {"base": 1}, "base must be finite and above 1, got 1"),
     ],
-)
+)  # fmt: skip
 def test_limits_are_named_with_what_was_given(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         drawn(name, **options)
