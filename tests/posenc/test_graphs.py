@@ -1,7 +1,5 @@
 """Codes of graphs: distances to anchors, eigenvectors, random walks, and what none of them tells apart."""
 
-import subprocess
-import sys
 import tracemalloc
 from typing import Any
 
@@ -16,6 +14,7 @@ from scipy.sparse import csgraph
 from posenc import graphs
 from posenc.graphs import adjacency, anchor_distances, laplacian_eigenvectors, random_walk_probabilities
 from tests.posenc.refusals import refused
+from tests.programs import python
 
 
 def path(n: int) -> np.ndarray:
@@ -307,7 +306,7 @@ def test_scipy_is_asked_for_by_its_extra() -> None:
         "try: posenc.graphs.anchor_distances(np.eye(2), [0])\n"
         "except ImportError as error: print(error)"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = python("-c", code, check=True)
     assert result.stdout == "graphs need SciPy: pip install 'posenc[graphs]'\n"
 
 
