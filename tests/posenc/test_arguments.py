@@ -40,7 +40,7 @@ WRONG: dict[str, list[Any]] = {
 LIMITS = {name: limit for limit, names in {
     "": "angle axis center offset position r1 r2 scale slopes start t5_bias.num_buckets t5_bias.max_distance",
     "at least 0": """add_alibi_columns.slopes alibi_bias.slopes class_tokens dropout max_offset max_start n n_query rank
-        scale_offset shift size std within""",
+        ring_attention.slopes ring_step.slopes RingAttention.slopes scale_offset shift size std within""",
     "at least 1": """axes ContextualPositions.dim decode_position.n factor FireBias.width ForgetGate.dim
         gaussian_weights.n integer_encoding.dim jitter k LearnedEncoding.dim length limit max_len max_position num_heads
         num_rows original_length rbf_centers.n rescale ShawAttention.dim sine_only_encoding.dim steps
@@ -50,7 +50,7 @@ LIMITS = {name: limit for limit, names in {
     "at least 3": "pad_batch.length", "at least 4": "num_buckets", "at least 5": "width",
     "at least 6": "pack_sequences.length", "at least 9": "max_distance",
     "above 0": """add_alibi_columns.scale beta_slow c gain gamma gaussian_weights.std low_freq_factor mscale
-        mscale_all_dim proportion scale_base share shortest sigma spacing threshold tolerance""",
+        mscale_all_dim periods proportion scale_base share shortest sigma spacing threshold tolerance""",
     "above 0.2": "longest", "above 1": "base beta_fast high_freq_factor",
 }.items() for name in names.split()}  # fmt: skip
 # What only moves numbers, or asks another array for its library alone, takes those of any dtype.
@@ -80,7 +80,7 @@ def test_what_is_of_another_kind_is_refused_by_the_name_of_its_argument(given: C
         for bad in wrong:
             with pytest.raises((TypeError, ValueError), match=rf"^{name} (must|without axes)"):
                 print(name, repr(bad), given(**{name: bad}))  # shown where it was taken
-        if plain in ("int", "float", "float | Array"):
+        if plain == "int" or plain.startswith("float"):
             own = f"{given.function.__name__}.{name}"
             word, _, edge = LIMITS[own if own in LIMITS else name].rpartition(" ")
             if edge:  # what lies just beyond it is refused by it

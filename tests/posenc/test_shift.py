@@ -217,6 +217,7 @@ test_bad_arguments = refused([
     (lambda: positional_scores(X, X, X[0]), ValueError, r"w_key must have shape \(\.\.\., 4, d_head\)"),
     (lambda: positional_scores(X, X, X[:, :2]), ValueError, r"w_query \(4, 4\) and w_key \(4, 2\) must have"),
     (lambda: positional_scores(X[0], X, X), ValueError, r"encoding must have shape \(n, dim\)"),
+    (lambda: positional_scores(X[None], X, X), ValueError, r"encoding must have shape \(n, dim\)"),
     (lambda: positional_scores(X[:0], X, X), ValueError, r"encoding must have .* n >= 1, got \(0, 4\)"),
     (lambda: positional_scores(X, X, X.astype("f")), TypeError, "w_key must have the dtype of encoding"),
     (lambda: positional_scores(X, torch.ones(4, 4), X), TypeError, "must be of the library of"),

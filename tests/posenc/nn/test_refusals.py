@@ -60,6 +60,7 @@ test_refused = refused([
       for make in (lambda: nn.FireBias(2), lambda: nn.KerpleBias(2), lambda: nn.AlibiBias(4),
                    lambda: nn.RelativeBias(2, 3))),
     (lambda: T5(3, query_positions=T), VALUE, "n_query must be left out .* got 3"),
+    (lambda: T5(3, key_positions=T), VALUE, "query_positions must be given where key_positions are"),
     (lambda: T5(None, 3, query_positions=T, key_positions=T), VALUE, "n_key must be left out"),
     (lambda: T5(query_positions=FAR), TYPE, "must be integers"),
     (lambda: T5(query_positions=np.arange(3)), TYPE, "query_positions must be a tensor, .* ndarray"),

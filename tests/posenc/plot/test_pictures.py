@@ -273,6 +273,25 @@ def test_what_cannot_be_drawn_is_refused_by_its_name(name: str, argument: str) -
         assert not plt.get_fignums(), f"{argument}={bad!r} left an empty figure"
 
 
+# What must fit something else: with a row less it does not.
+FITTING = """attention_map.mask attention_pair.masked_weights attention_pair.weights curves.x distance_profiles.codes
+    graph_codes.codes graph_codes.places leak_paths.layers order_blindness.first_outputs order_blindness.second_outputs
+    sum_bars.codes table_sum.pe training_panels.codes vector_sum.embedding"""
+
+
+@pytest.mark.parametrize("place", FITTING.split())
+def test_what_must_fit_is_refused_with_a_row_less(place: str) -> None:
+    name, argument = place.split(".")
+    given = copy.copy(PICTURES[name][argument])
+    if isinstance(given, np.ndarray):
+        given = given[:-1]
+    else:
+        last = list(given)[-1] if isinstance(given, dict) else -1
+        given[last] = given[last][:-1]
+    with pytest.raises(ValueError, match=rf"\b{argument}\b.* must have shape"):
+        drawn(name, **{argument: given})
+
+
 # At most so many of what is drawn, and at least so many where integers are asked for.
 MOST = {
     3: "axis_pairs.frequencies leak_paths.layers mask_maps.masks vector_sum.codes",
@@ -350,6 +369,7 @@ def test_integers_are_not_too_small(least: int, places: str) -> None:
         ("period_comb", {"period": 0}, "period must be finite and above 0"),
         ("ring_schedule", {"n": 18, "world": 9}, "world must be at most 8 in a picture, got 9"),
         ("rotating_pairs", {"dim": 14}, "dim must be at most 12 .* got 14"),
+        ("rotating_pairs", {"places": [[1, 2, 3]]}, r"places must have shape \(n, 2\), got \(1, 3\)"),
         ("score_by_position", {"measure": "loss"}, "measure must be"),
         ("score_by_position", {"curves": {"a": [[1.5]]}}, "must be at least 0 and at most 1, got 1.5"),
         ("shard_rows", {"n": 64}, "n must be at most 32 in a picture, got 64"),
