@@ -1,7 +1,5 @@
 """JavaScript without a browser: Playwright brings the node that runs it."""
 
-from __future__ import annotations
-
 import base64
 import json
 import subprocess

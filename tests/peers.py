@@ -1,7 +1,5 @@
 """Other people's libraries, which the book's claims are held against (the extra `peers`)."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 import sys

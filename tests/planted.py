@@ -7,8 +7,6 @@ says: where "<title>Why" is "<title>How" in that file of the site, `preview` fin
 A check without an example cannot be made.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path

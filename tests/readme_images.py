@@ -1,7 +1,5 @@
 """The pictures of README.md. Draw them anew with: python tests/readme_images.py"""
 
-from __future__ import annotations
-
 import io
 import re
 from pathlib import Path

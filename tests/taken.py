@@ -1,7 +1,5 @@
 """The blocks that chapters give to take along, pasted into an empty namespace where posenc is refused."""
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import io
@@ -13,6 +11,15 @@ import torch
 from press import snippets
 from press.cache import ROOT
 from press.pages import read
+
+# A configuration of transformers.
+LLAMA = {
+    "hidden_size": 64, "num_attention_heads": 4, "max_position_embeddings": 4096, "rope_theta": 5e5,
+    "rope_scaling": {
+        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 512,
+    },
+}  # fmt: skip
 
 
 @cache

@@ -1,7 +1,5 @@
 """The house as a whole: what lies at the top, and which way imports run."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """README.md keeps what it promises: its pictures are current, its commands are the ones that are run."""
 
-from __future__ import annotations
-
 import os
 import re
 import socket

@@ -11,13 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 CORE = [path for path in (ROOT / "posenc").rglob("*.py") if not {"plot", "experiments"} & set(path.parts)]
 NO_CODE = {
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENDMARKER,
-}
+    tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
+}  # fmt: skip
 
 
 def lines_of_code(source: str) -> int:

@@ -6,8 +6,6 @@ offline   makes the zip and the PDFs
 runtime   fetches Python for the pages, once
 """
 
-from __future__ import annotations
-
 import importlib
 import sys
 

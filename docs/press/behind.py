@@ -5,8 +5,6 @@ first; the site is built again when its blocks have run, and when all have. Afte
 the blocks of the open page, so that one reload shows what they do now.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -1,7 +1,5 @@
 """What is known of the book that is being built, from one step to the next."""
 
-from __future__ import annotations
-
 import html
 import os
 import sys

@@ -4,8 +4,6 @@ This file and hook.py are all that another builder needs anew. The processes are
 what MkDocs needs (on Linux), so that the next build need not wait for that.
 """
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os

@@ -16,8 +16,6 @@ library makes another key.
 dependencies.py.
 """
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import os
@@ -36,16 +34,8 @@ PACKAGE = ROOT / "posenc"
 
 # What computes and what draws. Everything else can change without changing a result.
 LIBRARIES = (
-    "numpy",
-    "torch",
-    "array-api-compat",
-    "matplotlib",
-    "contourpy",
-    "cycler",
-    "fonttools",
-    "kiwisolver",
-    "pillow",
-)
+    "numpy", "torch", "array-api-compat", "matplotlib", "contourpy", "cycler", "fonttools", "kiwisolver", "pillow",
+)  # fmt: skip
 
 
 def folder() -> Path:

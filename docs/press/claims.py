@@ -190,8 +190,7 @@ def rises(curve: Curve, start: float = -math.inf, end: float = math.inf) -> bool
 
 def falls(curve: Curve, start: float = -math.inf, end: float = math.inf) -> bool:
     """Whether it goes down and, to the eye, never up."""
-    y = curve.seen(start, end)
-    return bool(y[0] - y[-1] > curve.slack and (y - np.minimum.accumulate(y)).max() <= curve.slack)
+    return rises(-curve, start, end)
 
 
 def share(curve: Curve, start: float = -math.inf, end: float = math.inf) -> float:
@@ -215,24 +214,8 @@ def mean(values: Any) -> float:
 
 
 KINDS = (
-    top,
-    peak,
-    low,
-    dip,
-    peaks,
-    dips,
-    first,
-    last,
-    at,
-    below,
-    above,
-    level,
-    rises,
-    falls,
-    share,
-    width,
-    mean,
-)
+    top, peak, low, dip, peaks, dips, first, last, at, below, above, level, rises, falls, share, width, mean,
+)  # fmt: skip
 FUNCTIONS: dict[str, Any] = {kind.__name__: kind for kind in KINDS}
 FUNCTIONS |= {kind.__name__: kind for kind in (abs, all, any, len, max, min, range, round, sum, zip)}
 

@@ -5,8 +5,6 @@ builder needs anew. MkDocs loads it for the page at /, which builds both books b
 the one that is being built. A page that is kept (kept_pages.py) passes through as an empty one.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import logging

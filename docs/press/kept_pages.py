@@ -7,8 +7,6 @@ whose numbers or drawings it changes. A page with a fault is not kept. While ser
 run yet is the last one that was made of the same source, where there is one, and says how many they are.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field

@@ -11,8 +11,6 @@ one namespace, and the page shows whatever they print. After a cell that draws, 
 Readers take a lab along as a notebook and as a script, in their language and not executed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

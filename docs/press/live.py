@@ -5,8 +5,6 @@
 Its module, theme/live/shift-rotation.js, is fetched when the reader comes near. Without it the drawing stays.
 """
 
-from __future__ import annotations
-
 import re
 from html import escape
 

@@ -4,8 +4,6 @@ All of it stands here, so that a new version cannot undo a change without a word
 each build, and a test says which one it is. What is only styled (book.css) is seen in a browser.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from dataclasses import dataclass

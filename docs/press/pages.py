@@ -13,8 +13,6 @@ fence, whatever it is, to the last one; `expected-output` makes the next fence t
 Lines count from 1 in the file, front matter included.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator

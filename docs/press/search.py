@@ -11,8 +11,6 @@ puts before all others. Here
 - the index is also written as a script: a page opened from disk may not fetch a file.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

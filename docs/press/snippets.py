@@ -8,8 +8,6 @@ A page collects them without holding a copy: `<!-- take: rotary -->` is where th
 each with its output and a link to itself as a file, take/rope.py.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 It looks at a page with other eyes than pages.py does, after the rules that Markdown itself has.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import textwrap

@@ -1,7 +1,5 @@
 """Arguments of pictures: all become NumPy arrays, lists or numbers, or an error that names them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Curves that can be told apart without colour, and what stands behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

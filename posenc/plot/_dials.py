@@ -1,8 +1,7 @@
 """Dials: pairs of a code as hands on a circle."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -29,19 +28,10 @@ def clock(ax: Axes) -> Axes:
     return dial(ax)
 
 
-def hand(
-    ax: Axes,
-    tip: Array,
-    color: str,
-    line: str = "-",
-    marker: str = "o",
-    *,
-    width: float = 2,
-    label: str | None = None,
-) -> None:
+def hand(ax: Axes, tip: Array, color: str, line: str = "-", marker: str = "o", **look: Any) -> None:
     """A line from the origin to its tip, which is marked."""
     x, y = tip
-    ax.plot([0, x], [0, y], color=color, linestyle=line, linewidth=width, label=label)
+    ax.plot([0, x], [0, y], color=color, linestyle=line, **{"linewidth": 2, **look})
     ax.plot(x, y, color=color, linestyle="none", marker=marker, markersize=5)
 
 

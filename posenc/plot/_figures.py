@@ -1,7 +1,5 @@
 """Figures of the book's width and their panels."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import matplotlib.pyplot as plt

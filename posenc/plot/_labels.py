@@ -1,7 +1,5 @@
 """Names of axes and panels, legends, numbers as short texts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Tables as colours: scales that are even about 0, cells with numbers, bars that explain."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What all pictures share in looks and words: colours for light and dark pages, two languages, a Chinese font."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import unicodedata
@@ -147,15 +145,9 @@ WORDS: dict[str, tuple[str, str]] = {
 
 # Fonts with Chinese glyphs that systems ship; the first one found is used.
 CHINESE_FONTS = (
-    "PingFang SC",
-    "Hiragino Sans GB",
-    "Microsoft YaHei",
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "Source Han Sans SC",
-    "WenQuanYi Micro Hei",
-    "SimHei",
-)
+    "PingFang SC", "Hiragino Sans GB", "Microsoft YaHei", "Noto Sans CJK SC", "Noto Sans CJK JP",
+    "Source Han Sans SC", "WenQuanYi Micro Hei", "SimHei",
+)  # fmt: skip
 
 
 def word(key: str, lang: Lang) -> str:

@@ -1,7 +1,5 @@
 """Pictures of how codes join embeddings: arrows, tables, three steps of training, and what is read back."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -42,7 +40,7 @@ def vector_sum(embedding: Array, codes: Array, *, ax: Axes | None = None, lang: 
     for name, vectors, color, line, marker, width in groups:
         for k, tip in enumerate(vectors):
             label = word(name, lang) if k == 0 else None
-            hand(ax, tip, color, line, marker, width=width, label=label)
+            hand(ax, tip, color, line, marker, linewidth=width, label=label)
     for p, total in zip(rows, sums, strict=True):
         for corner in (p, e):
             ax.plot(*zip(corner, total, strict=True), color=GREY, linewidth=0.8)

@@ -1,7 +1,5 @@
 """Pictures of attention with linear biases."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The picture that most chapters need: curves with labels."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

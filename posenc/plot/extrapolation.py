@@ -1,7 +1,5 @@
 """Pictures of what a longer text brings that training did not, and of how small models fare there."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Pictures of graphs: nodes and edges, coloured by a code."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

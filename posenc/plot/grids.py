@@ -1,7 +1,5 @@
 """Pictures of grids: how alike the places of an image are, and which pair of a code follows which axis."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

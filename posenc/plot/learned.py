@@ -1,7 +1,5 @@
 """Pictures of learned tables, their ends and their lengths."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from matplotlib.figure import Figure

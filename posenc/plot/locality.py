@@ -1,7 +1,5 @@
 """Pictures of locality: Gaussian bumps, attention beside a blur, and how fast scores fall."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 
@@ -12,7 +10,7 @@ from matplotlib.figure import Figure
 from posenc._arrays import Array
 from posenc._checks import integer
 from posenc.locality import gaussian_weights, rbf_encoding, rbf_kernel, total_variation
-from posenc.plot._checks import as_labelled, as_number, as_numbers, check_index
+from posenc.plot._checks import as_labelled, as_numbers
 from posenc.plot._curves import draw_curves, shade
 from posenc.plot._figures import new_figure, new_panels, quiet
 from posenc.plot._labels import legend_above, legend_of_all, name_all, name_axes, title
@@ -20,18 +18,15 @@ from posenc.plot._style import BLUE, GREY, ORANGE, Lang, picture, word
 
 
 @picture
-def rbf_bumps(
-    n: int, centers: Array, sigma: float, *, position: float | None = None, lang: Lang = "en"
-) -> Axes:
-    """The bumps of the Gaussian code over the positions 0..n−1, and the code of one position as dots on them.
+def rbf_bumps(n: int, centers: Array, sigma: float, *, lang: Lang = "en") -> Axes:
+    """The bumps of the Gaussian code over the positions 0..n−1, and the code of the middle one as dots on them.
 
     Args:
         n: number of positions, at least 2.
         centers, sigma: as in `posenc.rbf_encoding`.
-        position: whose code to mark; the middle one if None.
     """
     n = integer("n", n, minimum=2)
-    t0 = (n - 1) // 2 if position is None else as_number("position", position)
+    t0 = (n - 1) // 2
     ticks = as_numbers("centers", centers, ("m",))
     x = np.linspace(min(0.0, ticks.min()), max(n - 1.0, ticks.max()), 600)
     bumps, code = rbf_encoding(x, ticks, sigma), rbf_encoding(np.array([float(t0)]), ticks, sigma)[0]
@@ -46,10 +41,8 @@ def rbf_bumps(
 
 
 @picture
-def attention_blurs(
-    n: int, sigma: float, peaks: Sequence[float], *, position: int | None = None, lang: Lang = "en"
-) -> Figure:
-    """One row of softmax(scale · kernel) of the Gaussian code beside the Gaussian with its curvature.
+def attention_blurs(n: int, sigma: float, peaks: Sequence[float], *, lang: Lang = "en") -> Figure:
+    """The middle row of softmax(scale · kernel) of the Gaussian code beside the Gaussian with its curvature.
 
     The kernel has its height `peak` after scaling; the Gaussian has the standard deviation σ·sqrt(2/peak).
     Each title gives the peak and the total variation distance of the two.
@@ -58,10 +51,9 @@ def attention_blurs(
         n: number of positions, at least 2.
         sigma: width of the bumps.
         peaks: one to four heights of the scaled kernel, above 0.
-        position: the row, in 0..n−1; the middle one if None.
     """
     n = integer("n", n, minimum=2)
-    t = check_index("position", (n - 1) // 2 if position is None else position, n)
+    t = (n - 1) // 2
     heights = as_numbers("peaks", peaks, ("n",), most=4, above=0)
     shape = rbf_kernel(np.arange(n) - t, sigma) / rbf_kernel(1, sigma)[0]
     figure, axes, _ = new_panels(len(heights), 0.5, 1.7)

@@ -1,7 +1,5 @@
 """Pictures of padding and masks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

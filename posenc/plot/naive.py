@@ -1,7 +1,5 @@
 """Pictures of the first attempts: integers and one-hot vectors, with any other code beside them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

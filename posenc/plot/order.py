@@ -1,7 +1,5 @@
 """Pictures of what a model knows about order."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 
@@ -11,7 +9,7 @@ from matplotlib.patches import Rectangle
 
 from posenc._arrays import Array
 from posenc.order import same_bag
-from posenc.plot._checks import as_number, as_numbers
+from posenc.plot._checks import as_numbers
 from posenc.plot._figures import given_or_new
 from posenc.plot._maps import color_bar, even_scale, signed_map
 from posenc.plot._style import GREY, ORANGE, Lang, picture, word
@@ -27,27 +25,24 @@ def order_blindness(
     second: Sequence[str],
     second_outputs: Array,
     *,
-    atol: float = 1e-6,
     ax: Axes | None = None,
     lang: Lang = "en",
 ) -> Axes:
     """Two orders of the same tokens, and what a model makes of each: output vectors as strips of colour.
 
     A line joins a token to the same token in the other order, and the two means over all tokens: grey and
-    solid where the two vectors are equal, orange and dashed where they differ. Of a token that occurs several
+    solid where the two vectors are equal to 1e-6, orange and dashed where they differ. Of a token that occurs several
     times, the first is joined to the first, and so on.
 
     Args:
         first, second: the tokens in the two orders.
         first_outputs, second_outputs: the output vectors, shape (n, d), one row a token.
-        atol: vectors are equal if no entry differs by more than this.
     """
     if len(first) == 0 or not same_bag(first, second):
         raise ValueError(f"first and second must hold the same tokens, got {list(first)} and {list(second)}")
     n = len(first)
     above = as_numbers("first_outputs", first_outputs, (n, "d"))
     below = as_numbers("second_outputs", second_outputs, above.shape)
-    atol = as_number("atol", atol, low=0)
     ax = given_or_new(ax, 2.6)
     # The mean of each row of vectors stands behind them, half a column apart.
     columns = [*range(n), n + 0.3]
@@ -62,7 +57,7 @@ def order_blindness(
             place = "bottom" if side > 0 else "top"
             ax.text(x, y + side * (STRIP / 2 + 0.03), label, ha="center", va=place, fontsize=11)
     for t, u in enumerate([*_partners(first, second), n]):
-        equal = np.allclose(above[t], below[u], rtol=0, atol=atol)
+        equal = np.allclose(above[t], below[u], rtol=0, atol=1e-6)
         ax.plot(
             (columns[t], columns[u]),
             (high - STRIP / 2, low + STRIP / 2),

@@ -1,7 +1,5 @@
 """Pictures of a sequence that is cut into shards, one for each machine."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

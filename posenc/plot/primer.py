@@ -1,10 +1,8 @@
 """The picture of the primer: where a position can enter attention."""
 
-from __future__ import annotations
-
 from matplotlib.axes import Axes
 
-from posenc.plot._figures import new_figure
+from posenc.plot._figures import given_or_new
 from posenc.plot._style import BLUE, GREY, WIDTH, Lang, picture, word
 
 # From token ids to the output of attention: each step, the shape that leaves it, whether a position enters.
@@ -43,8 +41,7 @@ def position_entries(*, ax: Axes | None = None, lang: Lang = "en") -> Axes:
     Args:
     """
     height = PITCH * len(STEPS) + 4
-    if ax is None:
-        _, (ax,) = new_figure(height / 72)
+    ax = given_or_new(ax, height / 72)
     ax.set(xlim=(0, 72 * WIDTH), ylim=(height, 0))
     ax.axis("off")
     middle = (LEFT + RIGHT) / 2

@@ -1,7 +1,5 @@
 """Pictures of relative position biases."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pictures of the rotary position embedding."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -9,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from posenc._checks import check_base, check_even_dim, integer, number
+from posenc._checks import check_even_dim, integer, number
 from posenc.plot._checks import as_numbers, check_dial_dim
 from posenc.plot._curves import shade, spread, zero_line
 from posenc.plot._dials import dial, dial_rows, hand
@@ -84,9 +82,7 @@ def head_scores(
 
 
 @picture
-def period_comb(
-    period: float, position: int, *, n: int | None = None, ax: Axes | None = None, lang: Lang = "en"
-) -> Axes:
+def period_comb(period: float, position: int, *, ax: Axes | None = None, lang: Lang = "en") -> Axes:
     """Scores of a query that looks one period back: a comb, as high at every multiple of the period.
 
     One pair with ω = 2π/period and q = k = (1, 0): the score at key u is cos(ω (u − t)). The shaded window is
@@ -95,13 +91,11 @@ def period_comb(
     Args:
         period: in positions, above 0.
         position: t, that of the query, at least 0.
-        n: keys up to position n − 1; position + 1 if None, as in causal attention.
     """
     period = number("period", period, above=0)
     t = integer("position", position, minimum=0)
-    n = t + 1 if n is None else integer("n", n, minimum=t + 1)
     ax = given_or_new(ax, 2.9)
-    u, unit, omega = np.arange(n), np.array([1.0, 0.0]), np.array([2 * math.pi / period])
+    u, unit, omega = np.arange(t + 1), np.array([1.0, 0.0]), np.array([2 * math.pi / period])
     scores = apply_rotary(unit, u, frequencies=omega) @ apply_rotary(unit, [t], frequencies=omega)[0]
     best = np.isclose(scores, scores.max(), atol=1e-9)
     shade(ax, t - period - 0.5, t - 0.5, label=word("one period", lang))
@@ -117,38 +111,26 @@ def period_comb(
 
 
 @picture
-def score_decay(
-    dim: int, *, n: int = 200, samples: int = 500, seed: int = 0, base: float = 10000.0, lang: Lang = "en"
-) -> Figure:
+def score_decay(dim: int, *, lang: Lang = "en") -> Figure:
     """Mean score by offset, with a band of one standard deviation: query equal to its key, and independent of
     it.
 
-    Vectors from N(0, 1). With q = k the mean is 2 Σ_i cos ω_i k and falls; with independent ones it is 0 at
+    500 vectors from N(0, 1). With q = k the mean is 2 Σ_i cos ω_i k and falls; with independent ones it is 0 at
     every offset, and the deviation sqrt(dim) everywhere.
 
     Args:
         dim: width, even.
-        n: offsets 0..n−1, at least 2.
-        samples: number of vectors drawn, at least 2.
-        seed: of the vectors.
-        base: as in `posenc.sinusoidal_frequencies`.
     """
-    dim, base = check_even_dim(dim), check_base(base)
-    n = integer("n", n, minimum=2)
-    samples = integer("samples", samples, minimum=2)
-    generator = np.random.default_rng(integer("seed", seed, minimum=0))
-    q, other = generator.normal(size=(2, samples, dim))
-    offsets = np.arange(n)
+    q, other = np.random.default_rng(0).normal(size=(2, 500, check_even_dim(dim)))
+    offsets = np.arange(200)
     figure, axes = new_figure(4.2, rows=2, sharex=True)
     cases = ((q, "same vector", BLUE), (other, "independent", ORANGE))
     for ax, (key, name, color) in zip(axes, cases, strict=True):
-        scores = np.stack(
-            [(q * apply_rotary(key, np.full(samples, k), base=base)).sum(axis=-1) for k in offsets], axis=1
-        )
+        scores = np.stack([(q * apply_rotary(key, np.full(500, k))).sum(axis=-1) for k in offsets], axis=1)
         mean, deviation = scores.mean(axis=0), scores.std(axis=0)
         zero_line(ax)
         spread(ax, offsets, mean - deviation, mean + deviation, color)
         ax.plot(offsets, mean, color=color)
         title(quiet(ax), word(name, lang))
-    name_axes(axes[-1], lang, "offset").set_xlim(0, n - 1)
+    name_axes(axes[-1], lang, "offset").set_xlim(0, offsets[-1])
     return name_all(figure, lang, None, "mean score")

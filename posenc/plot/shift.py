@@ -1,7 +1,5 @@
 """Pictures of the relative position that hides in an absolute code."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """Pictures of the sinusoidal encoding."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -42,22 +40,18 @@ def clock_hands(positions: Sequence[float], dim: int, *, base: float = 10000.0, 
 
 
 @picture
-def code_distances(dims: Sequence[int], *, n: int = 61, base: float = 10000.0, lang: Lang = "en") -> Figure:
+def code_distances(dims: Sequence[int], *, lang: Lang = "en") -> Figure:
     """How far apart two codes lie, by the offset between their positions: a panel for each width.
 
     Dots are the whole offsets that words can have; the dashed line is one step, the distance of neighbours.
 
     Args:
         dims: widths to compare, even.
-        n: offsets 0..n−1, at least 2.
-        base: as in `posenc.sinusoidal_frequencies`.
     """
-    dims, base = as_widths(dims), check_base(base)
-    n = integer("n", n, minimum=2)
-    offsets = np.arange(n)
+    dims, offsets = as_widths(dims), np.arange(61)
     figure, axes = new_figure(0.5 + 1.25 * len(dims), rows=len(dims), sharex=True)
     for ax, dim in zip(axes, dims, strict=True):
-        distance = code_distance(offsets, dim, base=base)
+        distance = code_distance(offsets, dim)
         ax.axhline(distance[1], color=ORANGE, linestyle="--", linewidth=1.2, label=word("one step", lang))
         ax.plot(offsets, distance, color=BLUE, marker=".", markersize=4, linewidth=0.8)
         title(quiet(ax), f"{word('width', lang)} {dim}")

@@ -1,7 +1,5 @@
 """Pictures of position in time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,6 +1,5 @@
 """How fast is the sinusoidal encoding? Ratios, side by side in one run."""
 
-import math
 import os
 import subprocess
 import sys
@@ -10,16 +9,7 @@ import torch
 
 from posenc.sinusoidal import sinusoidal_encoding
 from tests.benchmarks.benchmark import Row, Run, call, print_table
-
-
-def common_recipe(n: int, dim: int) -> torch.Tensor:
-    """The table as most code makes it: everything in float32."""
-    positions = torch.arange(n, dtype=torch.float).unsqueeze(1)
-    factor = torch.exp(torch.arange(0, dim, 2).float() * (-math.log(10000.0) / dim))
-    table = torch.zeros(n, dim)
-    table[:, 0::2] = torch.sin(positions * factor)
-    table[:, 1::2] = torch.cos(positions * factor)
-    return table
+from tests.posenc.nn.test_sinusoidal import recipe_table
 
 
 def python(code: str) -> Run:
@@ -34,7 +24,7 @@ def rows() -> Iterator[Row]:
     )
     yield Row("table (131072, 1024) float32", "clone of it", 1.5, large, large().clone)
     yield Row(
-        "table (5000, 512) float32", "common float32 recipe", 1.0, small, call(common_recipe, 5000, 512), 50
+        "table (5000, 512) float32", "common float32 recipe", 1.0, small, call(recipe_table, 5000, 512), 50
     )
     yield Row("import posenc", "import numpy", 1.5, python("import posenc"), python("import numpy"), 20)
 

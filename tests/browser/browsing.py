@@ -5,8 +5,6 @@ takes what was measured and gives a list of faults. A check's examples are parts
 found in one visit.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import gzip
@@ -29,14 +27,9 @@ from tests.planted import Checks
 
 NONE = "no browser: `apt-get install chromium fonts-noto-cjk`, or any Chrome or Chromium on the PATH"
 FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
 Look = tuple[str, tuple[int, int]]
 PHONE, DESKTOP, NARROW = (390, 844), (1280, 800), (320, 640)
 LOOKS: tuple[Look, ...] = (("light", PHONE), ("dark", PHONE), ("dark", DESKTOP), ("light", DESKTOP))

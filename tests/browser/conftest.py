@@ -6,8 +6,6 @@
 is run in the site as it is, and where that script is at work, too: there it must fail, and say "leads to".
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path

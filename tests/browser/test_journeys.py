@@ -1,13 +1,9 @@
 """What a reader does with the book in a browser: of the site as it is served, and as it lies on a disk."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +15,7 @@ from press.cache import ROOT
 
 from tests.browser import browsing
 from tests.browser.browsing import Harm, opened
+from tests.programs import python
 from tests.site.sitecheck import BOOKS, ORDER, contents, read
 
 CHAPTER, LAB = "en/sinusoidal.html", "labs/waveforms.html"
@@ -285,15 +282,7 @@ def test_copied_code_runs_in_an_empty_interpreter(page: Page, address: str) -> N
         visit = opened(page, f"{address}{name}")
         page.locator(".language-python [data-clipboard-target]").nth(which).click()
         text = pasted(page)
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-"],
-            input=text,
-            cwd=ROOT,
-            env=os.environ | {"MPLBACKEND": "agg"},
-            text=True,
-            capture_output=True,
-            check=False,
-        )
+        done = python("-W", "ignore", "-", input=text, cwd=ROOT, env=os.environ | {"MPLBACKEND": "agg"})
         assert done.returncode == 0, done.stderr
         assert len(text) >= least, f"only {text}"
         assert visit.complaints == []

@@ -1,7 +1,5 @@
 """Figures that move, in a reader's browser: whoever moves them is served, and told what posenc computes."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -1,7 +1,5 @@
 """The blocks of the built pages in a browser, each with those that it continues: it gives what its page shows."""
 
-from __future__ import annotations
-
 import ast
 import functools
 from collections import Counter
@@ -89,15 +87,12 @@ class Block:
 
 # What must be found, and how it is said.
 PLANTED = {
-    "it printed\n4": Block(
-        "p", "2", "numpy", [{"code": "x = 3", "name": "1"}, {"code": "print(x + 1)", "name": "2"}], "5"
-    ),
-    "ZeroDivisionError: division by zero, line 1 of 1": Block(
-        "p", "1", "numpy", [{"code": "1 / 0", "name": "1"}]
-    ),
+    "it printed\n4": Block("p", "2", "numpy",
+        [{"code": "x = 3", "name": "1"}, {"code": "print(x + 1)", "name": "2"}], "5"),
+    "ZeroDivisionError: division by zero, line 1 of 1": Block("p", "1", "numpy", [{"code": "1 / 0", "name": "1"}]),
     "it is said to need torch: ": Block("p", "1", "torch", [{"code": "import posenc", "name": "1"}]),
     "it drew 0 figures, not 1": Block("p", "1", "matplotlib", [{"code": "x = 1", "name": "1"}], "", 1, False),
-}
+}  # fmt: skip
 
 
 @functools.cache

@@ -3,8 +3,6 @@
 Python is played by WORKER, which answers at once, but in `test_python_runs`, where it is the one that the site has.
 """
 
-from __future__ import annotations
-
 import re
 
 import pytest

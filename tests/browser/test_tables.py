@@ -1,7 +1,5 @@
 """A table that a block prints: set as one, complete without scripts, sorted and filtered where there are some."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

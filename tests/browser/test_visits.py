@@ -1,7 +1,5 @@
 """Every page of the built site in a browser, measured in one visit."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A call of every public formula and layer that is right: tests change one argument of it, or the library of all."""
 
-from __future__ import annotations
-
 import copy
 import importlib
 import inspect

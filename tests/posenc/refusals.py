@@ -1,7 +1,5 @@
 """A table of refusals is a test: what is called, the error it ends in, and words that name argument, value and cure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """ALiBi: slopes, bias and the columns that take its place."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -196,12 +194,8 @@ HALF = X.astype(np.float16)
 
 test_errors_name_the_argument = refused([
     (lambda: alibi_bias(8, 10), TypeError, r"the integer 8: a slope is 8.0, .* are alibi_slopes\(8\)"),
-    (lambda: alibi_bias(np.int64(5), alibi_slopes(5)), TypeError, "slopes must be a float or a floating"),
-    (lambda: add_alibi_columns(X, X, 2), TypeError, "slopes must be a float or a floating array"),
-    (lambda: alibi_bias(-0.5, 3), ValueError, "slopes must be at least 0: .* got -0.5"),
     (lambda: alibi_bias(np.ones((2, 1)), 3), ValueError, r"slopes must be .* got \(2, 1\)"),
     (lambda: alibi_bias(np.array([math.inf]), 3), ValueError, "slopes must be finite, got inf"),
-    (lambda: alibi_bias(np.array([1, 2]), 3), TypeError, "slopes must be floating, got dtype int64"),
     (lambda: alibi_bias(0.5, 5, 3), ValueError, "query_positions must be at most key_positions"),
     (lambda: alibi_bias(0.5, 5, np.arange(9)), TypeError, "query_positions must be an array"),
     (lambda: alibi_bias(torch.ones(2), np.arange(3)), TypeError, "slopes must be of NumPy, or"),
@@ -212,9 +206,6 @@ test_errors_name_the_argument = refused([
     (lambda: add_alibi_columns(X, torch.zeros(2, 5, 4), 0.5), TypeError, "key must be of the library"),
     (lambda: add_alibi_columns(X[0, 0], X, 0.5), ValueError, r"query must have shape .* got \(4,\)"),
     (lambda: add_alibi_columns(X, X, 0.5, np.arange(4)), ValueError, r"positions must have shape \(5,\)"),
-    (lambda: add_alibi_columns(X, X, 0.5, 4), ValueError, r"positions must have shape \(5,\)"),
-    (lambda: add_alibi_columns(X, X, 0.5, scale=0.0), ValueError, "scale must be finite and above 0"),
-    (lambda: add_alibi_columns(X, X, 0.5, width=4), ValueError, "width must be at least 5, got 4"),
     (lambda: add_alibi_columns(HALF, HALF, 0.5, np.arange(5) + 70_000), ValueError,
      r"positions - center must be within ±65504, the largest float16, got 70000.0"),
     (lambda: add_alibi_columns(HALF, HALF, 1e5), ValueError,

@@ -1,7 +1,5 @@
 """One formula for every array library: its own kind comes out, in its dtype, rounded once; the standard is enough."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, assert_type
 
@@ -10,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import addition, alibi, grids, learned, sinusoidal
+from posenc import addition, alibi, grids, learned, locality, sinusoidal
 from posenc import rotary as rope
 from tests.posenc.calls import FORMULAS, Call
 
@@ -152,6 +150,7 @@ def test_an_integer_counts_in_the_library_of_the_dtype(given: Call) -> None:
 GRAPHS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "frequencies": (lambda x: rope.apply_rotary(x, 3, frequencies=np.array([2.0, 0.02])), (X,)),
     "axes": (lambda x, t: rope.apply_rotary_axes(x, t, rope.axial_frequencies(4, 2)), (X, np.arange(6).reshape(3, 2))),
+    "centres": (lambda t: locality.rbf_encoding(t, np.arange(-3.0, 9), 1.0), (np.arange(5),)),
     "grids": (lambda x: grids.interpolate_grid(x, (1, 3), (3, 4)), (X,)),
 }  # fmt: skip
 

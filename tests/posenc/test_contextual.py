@@ -1,7 +1,5 @@
 """Positions that the content decides: what a forget gate and contextual gates are, and what they equal."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The small trainings: what they must show, that they repeat, and that they leave no trace."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

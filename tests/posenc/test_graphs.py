@@ -1,7 +1,5 @@
 """Codes of graphs: distances to anchors, eigenvectors, random walks, and what none of them tells apart."""
 
-import subprocess
-import sys
 import tracemalloc
 from typing import Any
 
@@ -16,6 +14,7 @@ from scipy.sparse import csgraph
 from posenc import graphs
 from posenc.graphs import adjacency, anchor_distances, laplacian_eigenvectors, random_walk_probabilities
 from tests.posenc.refusals import refused
+from tests.programs import python
 
 
 def path(n: int) -> np.ndarray:
@@ -44,21 +43,14 @@ def some_graphs(draw: Any, symmetric: bool = False, least: int = 1) -> np.ndarra
 # --- Anchors
 
 
-def lengths(graph: np.ndarray) -> np.ndarray:
-    """All shortest paths by Floyd and Warshall; an entry is the length of an edge."""
-    found = np.where(graph > 0, graph, np.inf)
-    np.fill_diagonal(found, 0)
-    for middle in range(len(graph)):
-        found = np.minimum(found, found[:, [middle]] + found[middle])
-    return found
-
-
 @given(some_graphs(), st.data())
 def test_distances_are_those_of_shortest_paths_along_the_arrows(graph: np.ndarray, data: Any) -> None:
     anchors = data.draw(st.lists(st.integers(0, len(graph) - 1), min_size=1))
-    np.testing.assert_array_equal(anchor_distances(graph, anchors), lengths(graph > 0)[anchors].T)
+    np.testing.assert_array_equal(
+        anchor_distances(graph, anchors), csgraph.floyd_warshall(graph > 0)[anchors].T
+    )
     weighted = anchor_distances(graph, anchors, weighted=True)
-    np.testing.assert_array_equal(weighted, lengths(graph)[anchors].T)
+    np.testing.assert_array_equal(weighted, csgraph.floyd_warshall(graph)[anchors].T)
     assert weighted.dtype == np.float64
     assert weighted.flags.c_contiguous
 
@@ -314,7 +306,7 @@ def test_scipy_is_asked_for_by_its_extra() -> None:
         "try: posenc.graphs.anchor_distances(np.eye(2), [0])\n"
         "except ImportError as error: print(error)"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = python("-c", code, check=True)
     assert result.stdout == "graphs need SciPy: pip install 'posenc[graphs]'\n"
 
 
@@ -323,7 +315,6 @@ LOPSIDED = np.array([[0, 1.0, 0], [0, 0, 2], [0, 2, 0]])
 
 
 test_errors_name_the_argument = refused([
-    (lambda: anchor_distances([[0, 1], [1, 0]], [0]), TypeError, "graph must be an array .* of type list"),  # type: ignore[arg-type]
     (lambda: anchor_distances(np.ones((2, 3)), [0]), ValueError, r"graph must have shape \(n, n\), got \(2, 3\)"),
     (lambda: random_walk_probabilities(np.ones((0, 0)), 1), ValueError, "graph must have at least 1 node"),
     (lambda: anchor_distances(P * 1j, [0]), TypeError, "graph must have real weights, got dtype complex128"),
@@ -331,13 +322,10 @@ test_errors_name_the_argument = refused([
     (lambda: anchor_distances(P, torch.tensor([True, False])), TypeError, "anchors must be row numbers, got"),
     (lambda: random_walk_probabilities(P * 1e308, 2), ValueError, "whose sum is finite, got 6 of up to 1e.308"),
     (lambda: anchor_distances(P * np.nan, [0]), ValueError, "graph must have finite weights, got nan"),
-    (lambda: anchor_distances(P, 3), TypeError, "anchors must be a sequence of nodes, got 3"),  # type: ignore[arg-type]
     # The order of a set of names changes with each run of Python, and with it the columns.
     (lambda: anchor_distances(P, {0, 2}), TypeError, "anchors must be a list of nodes, .* got a set"),
-    (lambda: random_walk_probabilities(P, 2, nodes={0: 1}), TypeError, "nodes must be a list of nodes, .* got a dict"),
     (lambda: anchor_distances(P, []), ValueError, "anchors must hold at least 1 node"),
     (lambda: anchor_distances(P, [4]), ValueError, r"anchors must lie in 0\.\.3, the rows of graph, got 4"),
-    (lambda: anchor_distances(P, [0.0]), TypeError, "each of anchors must be an integer, got 0.0"),
     (lambda: anchor_distances(-P, [0], weighted=True), ValueError, "at least 0, because a weight is a length, got -1"),
     (lambda: laplacian_eigenvectors(-P, 1), ValueError, "at least 0, because a weight is the strength of an edge"),
     (lambda: laplacian_eigenvectors(LOPSIDED, 1), ValueError, "symmetric, got 1 from node 0 to 1 and 0 back"),

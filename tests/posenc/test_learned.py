@@ -1,7 +1,5 @@
 """Learned tables: picking rows, the end of the table, other lengths, errors."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -47,11 +45,10 @@ def test_copies_and_empty_input() -> None:
     assert table[0, 0] != 9
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
-def test_torch_rows_keep_dtype(dtype: torch.dtype) -> None:
-    table = torch.randn(5, 3).to(dtype)
+def test_a_tensor_gives_rows_at_positions_of_any_kind() -> None:
+    table = torch.randn(5, 3).bfloat16()
     for positions in (torch.tensor([4, 0]), torch.tensor([4, 0], dtype=torch.uint8), [4, 0], (4, 0)):
-        torch.testing.assert_close(learned_encoding(positions, table), table[[4, 0]], rtol=0, atol=0)
+        assert torch.equal(learned_encoding(positions, table), table[[4, 0]])
     assert torch.equal(learned_encoding(3, table), table[:3])
 
 
@@ -98,16 +95,6 @@ def test_cells_lose_the_first_positions_from_a_factor_of_three_on(factor: int, e
     assert len(np.unique(interpolate_table(table, 10 * factor), axis=0)) == 10 * factor
 
 
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
-def test_low_precision_is_mixed_in_float32_and_rounded_once(dtype: torch.dtype) -> None:
-    table = torch.randn(7, 5, generator=torch.Generator().manual_seed(0)).to(dtype)
-    found = interpolate_table(table, 20)
-    assert found.dtype == dtype
-    exact = interpolate_table(table.double(), 20)
-    unit = torch.finfo(dtype).eps * 2 ** exact.abs().clamp(min=2**-14).log2().floor()
-    assert ((found.double() - exact).abs() <= 0.51 * unit + 3e-7).all()
-
-
 def test_midway_between_unrelated_rows_lies_nearer_to_zero() -> None:
     norms = np.linalg.norm(interpolate_table(normal(512, 768), 1023), axis=1)
     assert norms[1::2].mean() / norms[::2].mean() == pytest.approx(math.sqrt(0.5), abs=0.01)
@@ -119,12 +106,9 @@ TABLE = np.ones((4, 2))
 INTEGERS = "positions must be integers, got dtype "
 
 test_errors_name_the_argument = refused([
-    (lambda: learned_encoding(5, TABLE), ValueError, r"positions must lie in 0\.\.3, the rows of table, got 4"),
     (lambda: learned_encoding([0, 4], TABLE), ValueError, r"0\.\.3, .*got 4; overflow='clamp' gives"),
     (lambda: learned_encoding(torch.tensor([[0, 4]]), torch.from_numpy(TABLE)), ValueError, r"0\.\.3, .*got 4"),
-    (lambda: learned_encoding([1, -1], TABLE), ValueError, "positions must be at least 0, got -1"),
     (lambda: learned_encoding(np.array([0.5]), TABLE), TypeError, INTEGERS + ".*float64: a table has no row"),
-    (lambda: learned_encoding(torch.tensor([True]), torch.from_numpy(TABLE)), TypeError, INTEGERS + ".*bool"),
     (lambda: learned_encoding(1, TABLE[0]), ValueError, r"table must have shape \(max_len, dim\) with .* got \(2,\)"),
     (lambda: interpolate_table(TABLE[:0], 3), ValueError, r"table must have shape .*got \(0, 2\)"),
     (lambda: learned_encoding(torch.arange(2), TABLE), TypeError, "be of the library of positions"),

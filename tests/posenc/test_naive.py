@@ -1,7 +1,5 @@
 """The first attempts: what integers and one-hot vectors are, what they cannot do, their errors."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from hypothesis import given
@@ -86,7 +84,6 @@ test_errors_name_the_argument = refused([
     (lambda: integer_encoding(FAR, 4, dtype=torch.float16), ValueError, "within ±65504.*got -70000"),
     (lambda: one_hot_encoding([1, 2]), ValueError, "size must be given when positions is an array"),
     (lambda: one_hot_encoding([5000], 5000), ValueError, "from 0 to below size 5000, got 5000"),
-    (lambda: one_hot_encoding(4, 3), ValueError, "from 0 to below size 3, got 3"),
     (lambda: one_hot_encoding(1, 0), ValueError, "from 0 to below size 0, got 0"),
     (lambda: one_hot_encoding([0, -1], 3), ValueError, "from 0 to below size 3, got -1"),
     (lambda: one_hot_encoding([0.5], 3), ValueError, "positions must be whole numbers .*got 0.5"),

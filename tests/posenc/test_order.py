@@ -1,7 +1,5 @@
 """Order: what the measures measure, and what attention and encoders can and cannot know of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import permutations
 from typing import Any

@@ -1,22 +1,19 @@
 """The package as a whole: what importing it costs, what it exports."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 import posenc
+from tests.programs import python
 
 PACKAGE = Path(posenc.__file__).parent
-MODULES = sorted(
-    module.name for module in pkgutil.walk_packages([str(PACKAGE)], "posenc.") if not module.ispkg
-)
+FOUND = [*pkgutil.walk_packages([str(PACKAGE)], "posenc.")]
+MODULES = sorted(module.name for module in FOUND if not module.ispkg)
 PUBLIC = [
     (module.name, name)
     for module in pkgutil.iter_modules([str(PACKAGE)], "posenc.")
@@ -27,7 +24,7 @@ PUBLIC = [
 def test_import_brings_little_beside_numpy() -> None:
     """Neither torch nor matplotlib nor SciPy; what it costs is measured in tests/benchmarks."""
     code = "import sys, numpy; before = set(sys.modules); import posenc; print(*set(sys.modules) - before)"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = python("-c", code, check=True)
     others = {name for name in result.stdout.split() if not name.startswith("posenc")}
     foreign = {name for name in others if name.partition(".")[0] not in sys.stdlib_module_names}
     assert {name.partition(".")[0] for name in foreign} == {"array_api_compat"}
@@ -51,21 +48,11 @@ def test_each_module_can_be_the_first_one_imported() -> None:
         "            fresh(name)\n"
         "    assert room != 'posenc.nn' or 'scipy' not in sys.modules\n"
     )
-    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+    python("-W", "error", "-c", code, check=True)
 
 
-@pytest.mark.parametrize(
-    "name", ["posenc", "posenc.masks", "posenc.nn", "posenc.plot", "posenc.relative", "posenc.rotary"]
-)
-def test_all_is_sorted_and_complete(name: str) -> None:
-    module = importlib.import_module(name)
-    assert list(module.__all__) == sorted(module.__all__)
-    for exported in module.__all__:
-        assert hasattr(module, exported)
-
-
-@pytest.mark.parametrize("name", MODULES)
-def test_every_public_thing_is_documented(name: str) -> None:
+@pytest.mark.parametrize("name", ["posenc", *(module.name for module in FOUND)])
+def test_every_public_thing_is_there_and_documented(name: str) -> None:
     module = importlib.import_module(name)
     assert module.__doc__
     for exported in getattr(module, "__all__", []):
@@ -125,7 +112,7 @@ def test_formulas_are_there_at_once_and_no_hint_imports_the_rest() -> None:
         "        print(error)\n"
         "print({'torch', 'matplotlib'} & set(sys.modules))\n"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = python("-c", code, check=True)
     assert result.stdout.splitlines() == [
         "['experiments', 'nn', 'plot']",
         "module 'posenc' has no attribute 'nn': import posenc.nn",

@@ -1,7 +1,5 @@
 """What chapters give to take along is equal to posenc in every precision, decodes as it computes, can be trained."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +21,7 @@ from posenc.nn import (
     T5Bias,
 )
 from tests import taken
-from tests.taken import block, random
+from tests.taken import LLAMA, block, random
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float64]
 LAYOUTS: list[Any] = ["interleaved", "half"]
@@ -269,13 +267,6 @@ def check_cope(block: SimpleNamespace, dtype: torch.dtype) -> None:
         theirs.weight.data = random(6, 8, dtype=dtype)
 
 
-LLAMA = {
-    "hidden_size": 64, "num_attention_heads": 4, "max_position_embeddings": 4096, "rope_theta": 5e5,
-    "rope_scaling": {
-        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 512,
-    },
-}  # fmt: skip
 QWEN = {"hidden_size": 64, "num_attention_heads": 4, "max_position_embeddings": 512, "rope_theta": 1e6}
 
 

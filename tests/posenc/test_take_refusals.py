@@ -1,7 +1,5 @@
 """What blocks to take along refuse, each in a line: what would otherwise be wrong in silence, or end obscurely."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 import traceback
@@ -17,7 +15,7 @@ import torch
 import torch.distributed as dist
 
 from tests import taken
-from tests.taken import random
+from tests.taken import LLAMA, random
 
 
 class Case(NamedTuple):
@@ -117,13 +115,6 @@ def cope(block: SimpleNamespace, **options: Any) -> Any:
 
 
 ATTENTIONS: dict[str, Callable[..., Any]] = {"alibi": alibi, "padding": pad, "forget": forget, "cope": cope}
-LLAMA = {
-    "hidden_size": 64, "num_attention_heads": 4, "max_position_embeddings": 4096, "rope_theta": 5e5,
-    "rope_scaling": {
-        "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-        "original_max_position_embeddings": 512,
-    },
-}  # fmt: skip
 
 
 def config(block: SimpleNamespace, **change: Any) -> Any:

@@ -1,7 +1,5 @@
 """The attention and the probe of the chapter on rotation get right what would be wrong in silence."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any

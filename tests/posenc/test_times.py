@@ -1,7 +1,5 @@
 """Times: one axis for all streams, periods that fit, units and orders that do not pass unseen."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
@@ -188,15 +186,12 @@ def test_bad_times_are_named(name: str, bad: Any, error: type[Exception], messag
 test_bad_arguments_are_named = refused([
     (lambda: time_encoding([0.0], 5, **LADDER), ValueError, "dim must be even"),
     (lambda: time_encoding([0.0], 2, **LADDER), ValueError, "dim must be at least 4"),
-    (lambda: time_encoding([0.0], 8, shortest=2, longest=2), ValueError, "longest must be above shortest = 2, got 2"),
     (lambda: time_encoding(np.array([1.77e9], np.float32), 8, shortest=60, longest=DAY), ValueError,
      r"seconds must be within ±6.29e\+07, or float32 cannot hold them to an eighth of the shortest period, 60"),
     (lambda: periodic_encoding(torch.tensor([1.77e9]), [WEEK, 600]), ValueError, "times must be within"),
-    (lambda: periodic_encoding([0], 0), ValueError, "periods must be above 0, got 0"),
     (lambda: periodic_encoding([0], []), ValueError, r"periods must be a number or have shape \(p,\)"),
     (lambda: periodic_encoding([0], 7, harmonics=0), ValueError, "harmonics must be at least 1, got 0"),
     (lambda: periodic_encoding([0], 7, harmonics=ODD), TypeError, "each of harmonics must be an integer, got 1.5"),
-    (lambda: periodic_encoding([0], 7, harmonics=ODD[0]), TypeError, "harmonics must be an integer or a list"),
     (lambda: nearest_index([0.0], [0.0, 2.0, 1.0]), ValueError, "marks must not go back, got 1 after 2 at index 2"),
     (lambda: nearest_index([0.0], []), ValueError, r"marks must have shape \(n,\) with n >= 1, got \(0,\)"),
     (lambda: nearest_index([6180.0], np.arange(210) / 30), ValueError,

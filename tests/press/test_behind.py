@@ -1,7 +1,5 @@
 """While the books are served: blocks run behind, and an edit need not wait for all of them."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator

@@ -1,9 +1,8 @@
 """The one command of all checks: what it finds, and the outputs that it writes anew."""
 
 import os
-import subprocess
-import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,6 +12,8 @@ from press.check import cli as walk
 from press.check import pages, planted
 from press.check import update_outputs as update
 from press.running import execute as run
+
+from tests.programs import python
 
 GOOD = """---
 title: {title}
@@ -59,21 +60,8 @@ WRITTEN = """    print("new")
 """
 
 
-class Here:
-    """Runs units in this process, one at a time."""
-
-    def run(self, units: list[list[str]]) -> list[run.Outcome]:
-        return [run.run(parts) for parts in units]
-
-    def outcome(self, parts: list[str]) -> Any:
-        return run.run(parts)
-
-    def close(self) -> None:
-        pass
-
-
 @pytest.fixture
-def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ran: list[str]) -> Path:
     """Two books of one chapter each, whose outputs are not those of their blocks."""
     monkeypatch.setenv("POSENC_CACHE", str(tmp_path / "cache"))
     for language, title in (("en", "A"), ("zh", "甲")):
@@ -81,8 +69,6 @@ def docs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (tmp_path / language / "a.md").write_text(GOOD.format(title=title), encoding="utf-8")
     chapters = pages.chapters
     monkeypatch.setattr(pages, "chapters", lambda: chapters(tmp_path))
-    monkeypatch.setattr(run, "Interpreter", Here)
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
     return tmp_path
 
 
@@ -113,7 +99,7 @@ def test_an_output_is_replaced_where_it_stands() -> None:
     text += "    ```text\n    old\n    older\n    oldest\n    ```\n\nAnd so on.\n"
     source = page.parse(text)
 
-    runs: Any = Here()
+    runs: Any = SimpleNamespace(outcome=run.run)
     new = update.updated(source, runs)
     assert new.endswith("    ```text\n    a\n\n    b\n    ```\n\nAnd so on.\n")
     assert update.updated(page.parse(new), runs) == new
@@ -174,9 +160,7 @@ sys.exit(cli.main(["rotary"]))
 
 
 def test_it_needs_nothing_but_its_extra() -> None:
-    command = [sys.executable, "-c", LIGHT]
-    env = os.environ | cache.environment()
-    done = subprocess.run(command, cwd=cache.ROOT, env=env, capture_output=True, text=True, check=False)
+    done = python("-c", LIGHT, cwd=cache.ROOT, env=os.environ | cache.environment())
     assert done.returncode == 0, done.stdout + done.stderr
     assert "not checked: names of layers and pictures, without torch matplotlib" in done.stdout
 
@@ -212,12 +196,6 @@ def test_a_draft_may_have_sections_yet_to_come() -> None:
 
 @pytest.mark.parametrize("command", ["check", "outputs", "offline", "runtime"])
 def test_a_command_runs_from_anywhere(command: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "press", command, "--help"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = python("-m", "press", command, "--help", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "usage:" in done.stdout

@@ -1,7 +1,5 @@
 """What figures claim of their curves: each kind of claim, and the claims of this book that once were wrong."""
 
-from __future__ import annotations
-
 import json
 import re
 from functools import cache

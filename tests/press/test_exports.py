@@ -1,7 +1,5 @@
 """What a page is besides HTML: a script of all its code, and a Markdown twin."""
 
-from __future__ import annotations
-
 import pytest
 from press import BookError, exports, pages
 

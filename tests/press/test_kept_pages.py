@@ -1,7 +1,5 @@
 """Pages that need not be built again: each is kept under all that it depends on."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

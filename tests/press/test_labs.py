@@ -111,19 +111,9 @@ def test_it_runs_once_for_both_languages_and_is_set_like_a_chapter(
 FAULTS = [  # what is written for what; the line where it is found, and what is said of it
     ('print("the end")', "1 / 0", "1 / 0", "ZeroDivisionError: division by zero\n    1 / 0"),
     ("plt.plot([0, 1]", "plt.plot([1, 0]", "# Figure: A", "rises(solid) does not hold"),
-    (
-        "# Figure: A",
-        "# A",
-        "import matplotlib",
-        "the block draws, but no <!-- figure: caption --> follows it",
-    ),
-    (
-        "# What follows.",
-        "# Text.\n#\n# Figure: B",
-        "# Figure: B",
-        "a figure comment directly follows its block",
-    ),
-]
+    ("# Figure: A", "# A", "import matplotlib", "the block draws, but no <!-- figure: caption --> follows it"),
+    ("# What follows.", "# Text.\n#\n# Figure: B", "# Figure: B", "a figure comment directly follows its block"),
+]  # fmt: skip
 
 
 def test_a_fault_is_named_by_the_line_of_the_lab(small: dict[str, Path], tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Figures that move: the formulas in JavaScript are those of posenc, and what a page fetches for them is light."""
 
-from __future__ import annotations
-
 import gzip
 from typing import Any
 
@@ -44,45 +42,26 @@ def _attended(bias: np.ndarray | None, hidden: list[list[bool]]) -> np.ndarray:
 # What JavaScript computes, and what posenc does.
 FORMULAS: dict[str, tuple[str, Any]] = {
     "dot": ("m.dot(X[0], Y[0])", X[0] @ Y[0]),
-    "sinusoidalFrequencies": (
-        "[4, 64, 512].map((dim) => m.sinusoidalFrequencies(dim, 500)).flatMap((x) => [...x])",
-        np.concatenate([posenc.sinusoidal_frequencies(dim, 500) for dim in (4, 64, 512)]),
-    ),
+    "sinusoidalFrequencies": ("[4, 64, 512].map((dim) => m.sinusoidalFrequencies(dim, 500)).flatMap((x) => [...x])",
+        np.concatenate([posenc.sinusoidal_frequencies(dim, 500) for dim in (4, 64, 512)])),
     "sinusoidalWavelengths": ("m.sinusoidalWavelengths(64)", posenc.sinusoidal_wavelengths(64)),
-    "sinusoidalEncoding": (
-        "T.map((t) => m.sinusoidalEncoding(t, 64))",
-        posenc.sinusoidal_encoding(np.array(T), 64),
-    ),
-    "shift": (
-        "T.map((k) => m.shift(m.sinusoidalEncoding(7, 16), k - 50))",
-        shift_matrix(np.array(T) - 50, 16) @ posenc.sinusoidal_encoding(8, 16)[7],
-    ),
+    "sinusoidalEncoding": ("T.map((t) => m.sinusoidalEncoding(t, 64))", posenc.sinusoidal_encoding(np.array(T), 64)),
+    "shift": ("T.map((k) => m.shift(m.sinusoidalEncoding(7, 16), k - 50))",
+        shift_matrix(np.array(T) - 50, 16) @ posenc.sinusoidal_encoding(8, 16)[7]),
     "codeDistance": ("m.codeDistance(T, 16, 100)", code_distance(np.array(T), 16, base=100)),
     "relativeKernel": ("m.relativeKernel(T, 64)", relative_kernel(np.array(T), 64)),
-    "aliasOffsets": (
-        "m.aliasOffsets(1000, 8).concat(m.aliasOffsets(1000, 2, 1e4, 0.02))",
-        np.concatenate([alias_offsets(1000, dim=8), alias_offsets(1000, dim=2, tolerance=0.02)]),
-    ),
+    "aliasOffsets": ("m.aliasOffsets(1000, 8).concat(m.aliasOffsets(1000, 2, 1e4, 0.02))",
+        np.concatenate([alias_offsets(1000, dim=8), alias_offsets(1000, dim=2, tolerance=0.02)])),
     "slowestAlias": (  # the same samples, half a turn a step at most
         "[1, 3, 4, 6, 7, 40].map((w) => m.slowestAlias(w)).flatMap((w) => [Math.sin(5 * w), w ** 2 <= Math.PI ** 2])",
         [x for w in (1, 3, 4, 6, 7, 40) for x in (np.sin(5 * w), True)],
     ),
-    "toBfloat16": (
-        "[0, 1, -1, 257, 258, 259, 0.1, 4095, 1e-3, 3.14159].map(m.toBfloat16)",
-        _bfloat16([0, 1, -1, 257, 258, 259, 0.1, 4095, 1e-3, 3.14159]),
-    ),
-    "coordinateEncoding": (
-        "m.coordinateEncoding([5, 4096], 16)",
-        coordinate_encoding(np.array([[5, 4096]]), 16)[0],
-    ),
+    "toBfloat16": ("[0, 1, -1, 257, 258, 259, 0.1, 4095, 1e-3, 3.14159].map(m.toBfloat16)",
+        _bfloat16([0, 1, -1, 257, 258, 259, 0.1, 4095, 1e-3, 3.14159])),
+    "coordinateEncoding": ("m.coordinateEncoding([5, 4096], 16)", coordinate_encoding(np.array([[5, 4096]]), 16)[0]),
     "applyRotary": ("T.map((t) => m.applyRotary(X[0], t))", _rotary(posenc.sinusoidal_frequencies(16))),
-    "rotaryScores": (
-        "T.map((k) => m.rotaryScores(X[0], Y[0], k).reduce((a, b) => a + b))",
-        [
-            posenc.apply_rotary(X[0], np.array([9]))[0] @ posenc.apply_rotary(Y[0], np.array([9 + k]))[0]
-            for k in T
-        ],
-    ),
+    "rotaryScores": ("T.map((k) => m.rotaryScores(X[0], Y[0], k).reduce((a, b) => a + b))",
+        [posenc.apply_rotary(X[0], np.array([9]))[0] @ posenc.apply_rotary(Y[0], np.array([9 + k]))[0] for k in T]),
     "linearFrequencies": ("m.linearFrequencies(64, 8)", rotary.linear_frequencies(64, 8)),
     "ntkFrequencies": ("m.ntkFrequencies(64, 8, 500)", rotary.ntk_frequencies(64, 8, base=500)),
     "yarnFrequencies": (
@@ -93,10 +72,8 @@ FORMULAS: dict[str, tuple[str, Any]] = {
         ],
     ),
     "yarnAttentionFactor": ("m.yarnAttentionFactor(4)", rotary.yarn_attention_factor(4)),
-    "alibiSlopes": (
-        "[1, 2, 6, 8, 12].flatMap((n) => [...m.alibiSlopes(n)])",
-        np.concatenate([posenc.alibi_slopes(n) for n in (1, 2, 6, 8, 12)]),
-    ),
+    "alibiSlopes": ("[1, 2, 6, 8, 12].flatMap((n) => [...m.alibiSlopes(n)])",
+        np.concatenate([posenc.alibi_slopes(n) for n in (1, 2, 6, 8, 12)])),
     "t5BucketStarts": (
         "m.t5BucketStarts(32, 128).slice(1).flatMap((d) => [d, d - 1].map((d) => m.t5Bucket(-d, 32, 128, false)))",
         [x for bucket in range(1, 32) for x in (bucket, bucket - 1)],
@@ -112,10 +89,8 @@ FORMULAS: dict[str, tuple[str, Any]] = {
             axis=-1,
         ),
     ),
-    "softmax": (
-        "[m.softmax([1, 2, -Infinity, 700]), m.softmax([-Infinity, -Infinity, -Infinity, -Infinity])]",
-        [[*np.exp(np.array([1.0, 2.0, -np.inf, 700.0]) - 700)], [0, 0, 0, 0]],
-    ),
+    "softmax": ("[m.softmax([1, 2, -Infinity, 700]), m.softmax([-Infinity, -Infinity, -Infinity, -Infinity])]",
+        [[*np.exp(np.array([1.0, 2.0, -np.inf, 700.0]) - 700)], [0, 0, 0, 0]]),
     "attentionWeights": (
         "[m.attentionWeights(X, Y), m.attentionWeights(X, Y, { hidden: (t, u) => KEYS[t][u] }),"
         " m.attentionWeights(X, Y, { bias: (t, u) => -(t - u) / 2, hidden: (t, u) => u > t })]",
@@ -127,7 +102,7 @@ FORMULAS: dict[str, tuple[str, Any]] = {
     ),
     "leakIn": ("m.leakIn(W, PADS)", masks.leak_in(WEIGHTS, np.array(PADS))),
     "leakOut": ("m.leakOut(W, PADS)", masks.leak_out(WEIGHTS, np.array(PADS))),
-}
+}  # fmt: skip
 GIVEN = {
     "T": T,
     "X": X.tolist(),
@@ -136,7 +111,7 @@ GIVEN = {
     "PADS": PADS,
     "KEYS": KEYS,
     "W": WEIGHTS.tolist(),
-}
+}  # fmt: skip
 
 
 def _wrong(old: str = "", new: str = "") -> set[str]:

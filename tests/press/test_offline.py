@@ -1,7 +1,5 @@
 """The zip and the PDFs, made once from the built site; each check finds what is planted for it."""
 
-from __future__ import annotations
-
 import io
 import re
 import zipfile

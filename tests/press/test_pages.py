@@ -1,11 +1,7 @@
 """The pages: every block is run and shows its output, both languages say the same; each check can fail."""
 
-from __future__ import annotations
-
 import io
 import re
-import subprocess
-import sys
 import warnings
 from pathlib import Path
 
@@ -16,6 +12,8 @@ from press import pages, uncollected
 from press.cache import ROOT
 from press.check import pages as checks
 from pytest_codeblocks import extract_from_buffer, extract_from_file
+
+from tests.programs import python
 
 BOOKS = checks.chapters()
 PAGES = [(language, name) for language, book in BOOKS.items() for name in book]
@@ -257,19 +255,10 @@ def test_pytest_names_line_and_exception_of_every_bad_block(tmp_path: Path) -> N
     for name, lines in (("a.md", bad), ("b.md", torn)):
         (tmp_path / name).write_text("\n".join([*lines, ""]), encoding="utf-8")
     (tmp_path / "conftest.py").write_text("from press.running import execute\nexecute.WALL = 1.5\n")
-    command = [
-        "-m",
-        "pytest",
-        *("-p", "press.running.pytest_plugin"),
-        "--codeblocks",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "--continue-on-collection-errors",
-    ]
-    done = subprocess.run(
-        [sys.executable, *command], cwd=tmp_path, capture_output=True, text=True, check=False
+    options = (
+        "-p press.running.pytest_plugin --codeblocks -q -p no:cacheprovider --continue-on-collection-errors"
     )
+    done = python("-m", "pytest", *options.split(), cwd=tmp_path)
     text = done.stdout
     for said in (
         "a.md:6: ZeroDivisionError: division by zero",

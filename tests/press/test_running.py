@@ -1,7 +1,5 @@
 """The build runs blocks once, names what is wrong by page and line, and draws the same figure every time."""
 
-from __future__ import annotations
-
 import os
 import random
 import re
@@ -43,27 +41,6 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_MKDOCS_2_WARNING", "1")
     monkeypatch.delenv("POSENC_EXECUTE", raising=False)
     monkeypatch.setattr(behind, "SERVING", False)
-
-
-class Here:
-    """Runs units in this process, which is faster and hides nothing."""
-
-    codes: list[str]
-
-    def run(self, units: list[list[str]]) -> list[execute.Outcome]:
-        self.codes += map("".join, units)
-        return [execute.run(parts) for parts in units]
-
-    def close(self) -> None:
-        pass
-
-
-@pytest.fixture
-def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The code of the units that had to be run."""
-    monkeypatch.setattr(execute, "Interpreter", type("Counted", (Here,), {"codes": (codes := list[str]())}))
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    return codes
 
 
 @pytest.fixture(scope="module")

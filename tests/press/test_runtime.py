@@ -1,15 +1,11 @@
 """Python for the pages: what is fetched, what a block needs, what the site gets, how a block is execute."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io
 import json
 import os
 import shutil
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -25,6 +21,7 @@ from press.runtime.pyodide import Pin, Pins
 
 from tests import missing
 from tests.browser.browsing import served
+from tests.programs import python
 
 CONTENTS = {"pyodide.mjs": b"export", "numpy-2.4.3-cp314-cp314-pyemscripten_2026_0_wasm32.whl": b"wheel"}
 
@@ -302,14 +299,8 @@ def _run(*jobs: tuple[str, ...], lang: str = "en") -> list[dict[str, Any]]:
         {"blocks": [{"code": code, "name": str(n)} for n, code in enumerate(codes, 1)], "lang": lang}
         for codes in jobs
     ]
-    done = subprocess.run(
-        [sys.executable, "-c", RUN],
-        input=json.dumps(told),
-        env=os.environ | cache.environment() | {"MPLBACKEND": "agg"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = os.environ | cache.environment() | {"MPLBACKEND": "agg"}
+    done = python("-c", RUN, input=json.dumps(told), env=environment)
     assert not done.returncode, done.stderr
     answers: list[dict[str, Any]] = json.loads(done.stdout)
     return answers

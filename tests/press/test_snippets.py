@@ -1,7 +1,5 @@
 """The page that collects what chapters give to take along, and the files beside it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

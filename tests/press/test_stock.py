@@ -3,13 +3,13 @@
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from press import pages
 from press.cache import ROOT
+
+from tests.programs import python
 
 ALL = [path.relative_to(ROOT / "docs").as_posix() for path in sorted((ROOT / "docs").glob("[ez][nh]/*.md"))]
 CHEAP = ["en/primer.md", "zh/shift.md", "en/parallel.md"]  # they train nothing
@@ -20,8 +20,8 @@ def test_pages_run_without_our_plugin(names: list[str], tmp_path: Path) -> None:
     for name in names:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / "docs" / name, tmp_path / name)
-    command = [sys.executable, "-m", "pytest", "--codeblocks", "-q", "-p", "no:cacheprovider", "."]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    options = "--codeblocks", "-q", "-p", "no:cacheprovider", "."
+    done = python("-m", "pytest", *options, cwd=tmp_path, env=environment)
     blocks = sum(len(pages.read(ROOT / "docs" / name).blocks) for name in names)
     assert re.findall(r"\n(.*) passed", done.stdout) == [str(blocks)], done.stdout[-5000:]

@@ -1,7 +1,5 @@
 """Blocks that share a process share what they train."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

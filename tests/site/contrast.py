@@ -1,7 +1,5 @@
 """How well colours stand out: those of a drawing from the page around it, in the light and in the dark palette."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Callable, Iterator
@@ -37,10 +35,7 @@ def palettes() -> dict[str, tuple[RGBA, RGBA]]:
             for selectors, body in re.findall(r"([^{};]+)\{([^{}]*)\}", re.sub(r"(?s)/\*.*?\*/", "", screen)):
                 if rules & {part.strip().replace('"', "") for part in selectors.split(",")}:
                     known |= dict(re.findall(r"(--md-[\w-]+)\s*:\s*([^;]+)", body))
-        result[palette] = (
-            rgba(known, "--md-default-bg-color"),
-            rgba(known, "--md-default-fg-color"),
-        )
+        result[palette] = (rgba(known, "--md-default-bg-color"), rgba(known, "--md-default-fg-color"))
     return result
 
 

@@ -1,7 +1,5 @@
 """What goes with each page of the built site: its script, its Markdown twin, its place in the book, its preview."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -1,7 +1,5 @@
 """What a reader of the PDFs and of the unpacked zip would stumble over: a check gives a list of faults."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What a reader's browser would stumble over in the files of the built site, page by page and as a whole."""
 
-from __future__ import annotations
-
 import functools
 import json
 import re

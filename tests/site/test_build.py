@@ -1,7 +1,5 @@
 """What must stop a build, and what a build gives again."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

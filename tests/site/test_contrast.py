@@ -1,7 +1,5 @@
 """Figures of the pages stand out in both palettes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,16 +1,13 @@
 """The script of every chapter runs from beginning to end, without a warning."""
 
-from __future__ import annotations
-
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from press.cache import ROOT
 
+from tests.programs import python
 from tests.site.sitecheck import Page, contents
 
 # One interpreter for all: most of a short script's time is the import of torch.
@@ -38,14 +35,8 @@ def test_scripts_of_chapters_run(site: Path, tmp_path: Path, each: int) -> None:
     assert len(scripts) >= 11
     for name, code in BAD.items():
         (tmp_path / name).write_text(code)
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, *map(str, scripts[::each]), *BAD],
-        cwd=tmp_path,
-        env=os.environ | {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = os.environ | {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    done = python("-c", RUN, *map(str, scripts[::each]), *BAD, cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stderr
     faults = json.loads(done.stdout.splitlines()[-1])
     assert faults == {"raises.py": "ZeroDivisionError: division by zero", "warns.py": "UserWarning: no"}

@@ -1,7 +1,5 @@
 """What is checked of the files of the built site, and the examples of what each check finds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

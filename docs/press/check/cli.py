@@ -9,8 +9,6 @@ Exit status 1 where there is a fault. `outputs` leaves prose alone: decimals and
 output has any more are named (facts.py), other numbers are the author's to look after.
 """
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator, Mapping
 

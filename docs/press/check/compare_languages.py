@@ -3,8 +3,6 @@
 Not found: what changes places within one piece, number words, a word for another that is none of its opposites.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -52,9 +50,7 @@ def same_numbers(english: Page, chinese: Page) -> list[Fault]:
     return list(_differences(english, chinese, lambda piece: piece.numbers, "{}"))
 
 
-@of_pair(
-    ("zh", "`posenc.alibi_bias(slopes, 4)`", "`posenc.alibi_bias(slopes, 5)`", 33, "slopes, 5)"),
-)
+@of_pair(("zh", "`posenc.alibi_bias(slopes, 4)`", "`posenc.alibi_bias(slopes, 5)`", 33, "slopes, 5)"))
 def same_inline_code(english: Page, chinese: Page) -> list[Fault]:
     return list(_differences(english, chinese, lambda piece: piece.code, "`{}`"))
 

@@ -1,7 +1,5 @@
 """What a page says by itself, held against what there is: names in inline code, numbers, the letters of formulas."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import itertools

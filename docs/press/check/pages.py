@@ -3,8 +3,6 @@
 Faults of a pair are reported on the Chinese page.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import unicodedata

@@ -7,8 +7,6 @@ says: where `title: A` is taken from the English example, `front_matter` finds "
 (tests/press/test_check.py) runs all of these.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The k-th piece of a section says in one language what the k-th says in the other
 code and their formulas can be compared, though the words cannot.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator

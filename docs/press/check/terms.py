@@ -1,7 +1,5 @@
 """The words of the book, from docs/terms.yml: which word is said for what, and what is not said for it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ those of this book. What is not read as words is masked first, so that the rules
 and nothing else: formulas, code, addresses, the values in an f-string.
 """
 
-from __future__ import annotations
-
 import ast
 import io
 import re
@@ -242,21 +240,9 @@ def of_python(source: str, path: str, before: int = 0, *, docstrings: bool = Fal
 
 def of_yaml(source: str, path: str, before: int = 0) -> Iterator[Text]:
     """Every scalar, keys too: titles in a navigation are keys."""
-
-    def walk(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
-        if isinstance(node, yaml.ScalarNode):
-            yield node
-        elif isinstance(node, yaml.SequenceNode):
-            for item in node.value:
-                yield from walk(item)
-        elif isinstance(node, yaml.MappingNode):
-            for key, value in node.value:
-                yield from walk(key)
-                yield from walk(value)
-
-    root = yaml.compose(source)
-    for scalar in walk(root) if root else []:
-        yield Text(path, before + scalar.start_mark.line + 1, scalar.value, "title")
+    for event in yaml.parse(source):
+        if isinstance(event, yaml.ScalarEvent):
+            yield Text(path, before + event.start_mark.line + 1, event.value, "title")
 
 
 def of_template(source: str, path: str) -> Iterator[Text]:

@@ -1,7 +1,5 @@
 """What the blocks of a page print, written anew where the page shows something else."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Mapping
 

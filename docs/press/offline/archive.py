@@ -8,8 +8,6 @@ They are posenc-book.zip, posenc-en.pdf and posenc-zh.pdf, in dist/ or in the fo
 The PDFs are printed by Chromium or Chrome (pdf.py). The same site gives the same zip, byte for byte.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

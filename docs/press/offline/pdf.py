@@ -6,8 +6,6 @@ afterwards: the contents get their page numbers, from where the headings came to
 and glyphs the characters that they stand for.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import re

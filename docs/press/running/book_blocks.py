@@ -13,8 +13,6 @@ top of their page, and the server goes on.
 POSENC_EXECUTE=0 switches execution off: pages are built without drawings, and nothing is checked.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import itertools

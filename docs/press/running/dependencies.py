@@ -10,8 +10,6 @@ all of posenc. Which modules a run really executes is compared with this (blocks
 (True, False)
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import functools

@@ -36,6 +36,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
+from unittest import mock
 
 from press import BookError, cache, figures, numbers
 from press.cache import PACKAGE, ROOT
@@ -96,7 +97,7 @@ def isolated(seed: int = 0) -> Iterator[None]:
         np.random.seed(seed)
         # a folder of its own: a block that writes a file writes it neither here nor for the next one
         stack.enter_context(contextlib.chdir(stack.enter_context(tempfile.TemporaryDirectory())))
-        stack.callback(_set_environment, dict(os.environ))
+        stack.enter_context(mock.patch.dict(os.environ))
         stack.enter_context(np.printoptions())
         stack.enter_context(np.errstate())
         if importlib.util.find_spec("torch"):
@@ -126,11 +127,6 @@ def _generators() -> list[object]:
     if "torch" in sys.modules:
         states.append(sys.modules["torch"].random.get_rng_state().numpy().tobytes())
     return states
-
-
-def _set_environment(variables: dict[str, str]) -> None:
-    os.environ.clear()
-    os.environ.update(variables)
 
 
 class TakesTooLong(BaseException):

@@ -1,7 +1,5 @@
 """What a block printed, drew and raised (execute.py), held against what its page shows."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterator
 from typing import Any

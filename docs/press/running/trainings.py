@@ -3,8 +3,6 @@
 They are functions of their arguments: they bring their own seed, and leave the generators as they were.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import io

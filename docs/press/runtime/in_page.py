@@ -5,7 +5,6 @@ begins as in the build, with fresh names, settings and seeds and an empty folder
 than in the build a warning is printed and does not stop the block, for a reader tries things out.
 """
 
-from __future__ import annotations
 import __future__
 
 import contextlib

@@ -13,8 +13,6 @@ each such page   loads theme/runtime/run.js, to which the element #run-config sa
 Where it is not, or with POSENC_RUNTIME=0, the site is the one without.
 """
 
-from __future__ import annotations
-
 import functools
 import gzip
 import hashlib
@@ -74,7 +72,7 @@ class Pins:
 
     def missing(self) -> list[Pin]:
         """The files that are not in the store, or have another content there."""
-        return [pin for pin in self.files if fault(pin, self.path(pin))]
+        return [pin for pin in self.files if not _is_there(pin, self.path(pin))]
 
     def of(self, part: str) -> list[Pin]:
         return [pin for pin in self.files if pin.part == part]
@@ -104,18 +102,24 @@ def read(path: Path = FOLDER / "pins.txt") -> Pins:
     return Pins(*carrier, tuple(files))
 
 
-def fault(pin: Pin, path: Path) -> str:
-    """What is wrong with a file that is taken for a pinned one, "" if nothing is."""
+def fault(pin: Pin, data: bytes) -> str:
+    """What is wrong with data that is taken for a pinned file, "" if nothing is."""
+    found = hashlib.sha256(data).hexdigest()
+    if len(data) > pin.size:
+        said = f"it has more than {pin.size} bytes"
+    elif len(data) < pin.size:
+        said = f"it has {len(data)} bytes, not {pin.size}"
+    else:
+        said = f"its SHA-256 is {found}"
+    return f"{pin.name} is not the one in pins.txt: {said}" if found != pin.sha256 else ""
+
+
+def _is_there(pin: Pin, path: Path) -> bool:
     try:
         about = path.stat()
-        if about.st_size != pin.size:
-            return f"{pin.name} is not the one in pins.txt: it has {about.st_size} bytes, not {pin.size}"
-        found = _sha256(path, about.st_size, about.st_mtime_ns)
-    except (FileNotFoundError, NotADirectoryError):
-        return f"{pin.name} is missing"
-    except OSError as error:
-        return f"{pin.name} cannot be read: {error.strerror}"
-    return f"{pin.name} is not the one in pins.txt: its SHA-256 is {found}" if found != pin.sha256 else ""
+        return about.st_size == pin.size and _sha256(path, about.st_size, about.st_mtime_ns) == pin.sha256
+    except OSError:
+        return False
 
 
 @functools.lru_cache(maxsize=64)
@@ -173,12 +177,8 @@ def _attributes(parts: list[str], before: int) -> list[str]:
 _LICENCE = re.compile(r"\.dist-info/(?:licenses/.+|[^/]*(?:LICEN[CS]E|COPYING)[^/]*)$")
 # Packed by us, to a third of its size, for not every server does; not named .gz, which some would unpack.
 _PACKED = "pyodide.asm.wasm"
-_PAGE = (
-    "__init__.py",
-    "figures.py",
-    "runtime/__init__.py",
-    "runtime/in_page.py",
-)  # what the page has of press
+# What the page has of press.
+_PAGE = ("__init__.py", "figures.py", "runtime/__init__.py", "runtime/in_page.py")
 
 
 def ship(site: Path) -> None:

@@ -1,7 +1,5 @@
 """The table of all schemes: a scheme with a broken property changes its cell, and the counts are what arrays take."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import asdict, replace

@@ -1,7 +1,5 @@
 """The sweep past the trained length: its tasks, its schemes, its one command, and the file it made."""
 
-from __future__ import annotations
-
 import copy
 import json
 import os

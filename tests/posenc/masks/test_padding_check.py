@@ -1,7 +1,5 @@
 """`check_padding` finds each fault of padding in a model that has it, and passes a model that has none."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

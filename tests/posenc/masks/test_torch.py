@@ -1,7 +1,5 @@
 """Masks in torch's own functions: outputs of real tokens, polarity, and rows without any key."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from typing import Any

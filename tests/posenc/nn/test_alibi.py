@@ -1,7 +1,5 @@
 """The layers of ALiBi: what a model that holds them may expect."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

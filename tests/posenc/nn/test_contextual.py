@@ -1,7 +1,5 @@
 """The forget gate and contextual positions as layers: where they start, decoding, any precision, loaders."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

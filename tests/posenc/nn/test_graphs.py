@@ -1,7 +1,5 @@
 """Random signs of eigenvectors."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

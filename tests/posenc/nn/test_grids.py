@@ -1,7 +1,5 @@
 """Layers for tokens on a grid: thin over the formulas, exact in parts, sure of their grid."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What every layer promises a model that holds it: decoding, precision, saving, moving, compiling, training."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import io
@@ -77,16 +75,9 @@ ADDED = ["sinusoidal", "grid", "times", "learned", "learned clamp"]
 BIASES = ["ALiBi", "ALiBi both ways", "table", "T5", "T5 causal", "KERPLE log", "KERPLE power", "FIRE"]
 # Sums and products whose rounding depends on the shape.
 ROUNDED = [
-    "rotary",
-    "rotary half",
-    "rotary heads",
-    "grid rotary",
-    "ALiBi attention",
-    "FIRE",
-    "Shaw",
-    "gate",
+    "rotary", "rotary half", "rotary heads", "grid rotary", "ALiBi attention", "FIRE", "Shaw", "gate",
     "contextual",
-]
+]  # fmt: skip
 
 each_layer = pytest.mark.parametrize("name", LAYERS)
 quiet_dynamo = pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")

@@ -1,7 +1,5 @@
 """The learned layer: what a model that trains it may expect."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 

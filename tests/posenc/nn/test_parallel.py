@@ -1,7 +1,5 @@
 """A ring of processes gives each its rows of attention over the whole sequence, and of the gradients."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import re

@@ -1,7 +1,5 @@
 """What the layers refuse: the error names the argument, the value, and what would be right."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
@@ -38,18 +36,14 @@ VALUE, TYPE = ValueError, TypeError
 test_refused = refused([
     # What a layer is made with
     (lambda: nn.SinusoidalEncoding(8, dropout=1.5), VALUE, "dropout must be at most 1, got 1.5"),
-    (lambda: nn.TimeEncoding(8, shortest=2.0, longest=1.0), VALUE, "longest must be above shortest = 2, got 1"),
     (lambda: nn.GridEncoding(8, (2, 0)), VALUE, "each length of shape must be at least 1"),
-    (lambda: nn.GridRotary(8, (2, 2), frequencies=np.ones((3, 4))), VALUE, "frequencies must have shape"),
     (lambda: nn.GridRotary(8, (2, 2), frequencies=np.ones((2, 4)), base=5.0), VALUE, "base must be left out"),
     (lambda: nn.GridRotary(8, (2, 2), frequencies=np.full((2, 4), 7.0)), VALUE, "frequencies must be radians"),
     (lambda: nn.RotaryEmbedding(8, rotary_dim=10), VALUE, "rotary_dim must be at most the width of x, 8"),
-    (lambda: nn.RotaryEmbedding(8, frequencies=torch.ones(3)), VALUE, r"frequencies must have shape \(4,\)"),
     (lambda: nn.RotaryEmbedding(8, frequencies=torch.ones(4).half()), TYPE, "frequencies must be"),
     (lambda: nn.RotaryEmbedding(8, frequencies=sinusoidal_wavelengths(8)), VALUE, r"frequencies must .* 6\.2"),
     (lambda: nn.RotaryEmbedding(4, frequencies=META), VALUE, "frequencies must hold numbers, .* meta device"),
     (lambda: nn.AlibiBias(2, slopes=META), VALUE, "slopes must hold numbers"),
-    (lambda: nn.AlibiBias(4, slopes=[0.5] * 4), TYPE, r"slopes must be an array .*\(4,\), got \[0.5"),
     (lambda: nn.AlibiBias(4, slopes=alibi_slopes(8)), VALUE, r"slopes must .* \(4,\), got \(8,\)"),
     (lambda: nn.T5Bias(2, num_buckets=5), VALUE, "num_buckets must be even if bidirectional"),
     (lambda: nn.ForgetGate(8, 2, slopes=np.ones(3)), VALUE, r"slopes must have shape \(2,\), got \(3,\)"),
@@ -70,7 +64,6 @@ test_refused = refused([
     (lambda: T5(None, 3, query_positions=T, key_positions=T), VALUE, "n_key must be left out"),
     (lambda: T5(query_positions=FAR), TYPE, "must be integers"),
     (lambda: T5(query_positions=np.arange(3)), TYPE, "query_positions must be a tensor, .* ndarray"),
-    (lambda: nn.KerpleBias(2)(query_positions=T.bfloat16()), TYPE, "query_positions must be"),
     # Codes that are added
     (lambda: TIMES(X, 3), TYPE, "seconds must be a tensor, got int"),
     (lambda: TIMES(X[..., :6], SECONDS), VALUE, r"x must have shape \(batch, seq, 8\)"),
@@ -81,7 +74,6 @@ test_refused = refused([
     (lambda: LEARNED(X[:, :2], positions=torch.tensor([0, 5])), VALUE, r"positions must lie in 0\.\.4, .*got 5"),
     (lambda: LEARNED(X, positions=FAR), TYPE, r"positions must be integers, got dtype torch\.float32"),
     (lambda: GRID(X[:, :3]), VALUE, r"x must hold 4 tokens, .*grid \(2, 2\), got 3"),
-    (lambda: GRID(X), VALUE, "x must hold 4 tokens, .* got 6: pass offset"),
     (lambda: GRID(X[:, :3], offset=2), VALUE, r"tokens 2\.\.4 must lie in 0\.\.3"),
     (lambda: GRID(X[:, :3], offset=-1), VALUE, "offset must be at least 0"),
     (lambda: GRID(torch.zeros(4, 6)), VALUE, r"x must have shape \(batch, seq, 8\)"),
@@ -104,7 +96,6 @@ test_refused = refused([
     (lambda: HEADS(Q, Q), VALUE, r"q must have shape \(\.\.\., 3, seq, 8\)"),
     (lambda: GRID_ROTARY(ROWS[:3], ROWS[:3]), VALUE, "x must hold 4 tokens"),
     (lambda: GRID_ROTARY(FOUR, ROWS[:3]), VALUE, "k must have as many tokens as q"),
-    (lambda: GRID_ROTARY(FOUR, FOUR, coordinates=EACH[0].half()), TYPE, "coordinates must be integers, float32 or"),
     # heads or a batch: nothing tells, and codes for each sentence would spread over both
     (lambda: GRID_ROTARY(*[FOUR.expand(3, 4, 8)] * 2, coordinates=EACH), VALUE, r"\(4, 2\), got \(3, 4, 2\)"),
     (lambda: GRID_ROTARY(FOUR.expand(3, 2, 4, 8), FOUR.expand(1, 2, 4, 8), coordinates=EACH), VALUE,

@@ -1,7 +1,5 @@
 """The relative layers: what they give, what they start from, and what training makes of them."""
 
-from __future__ import annotations
-
 import copy
 
 import pytest

@@ -1,7 +1,5 @@
 """The layer for times: the formula, one token at a time, any precision, and a scale that can be learned."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

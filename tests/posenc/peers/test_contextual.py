@@ -1,7 +1,5 @@
 """The forget gate and CoPE, held against x-transformers (the extra `peers`)."""
 
-from __future__ import annotations
-
 import torch
 
 from posenc import forget_bias

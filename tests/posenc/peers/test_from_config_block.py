@@ -3,8 +3,6 @@
 Each configuration comes in two forms: config.json as on the hub, and what to_dict() of transformers makes of it.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 from typing import Any

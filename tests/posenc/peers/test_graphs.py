@@ -1,7 +1,5 @@
 """Codes of graphs, held against networkx and PyTorch Geometric (the extra `peers`)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

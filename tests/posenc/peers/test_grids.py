@@ -1,7 +1,5 @@
 """Grids, held against released models of transformers and the files of timm (the extra `peers`)."""
 
-from __future__ import annotations
-
 import math
 import types
 from typing import Any

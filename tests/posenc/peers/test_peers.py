@@ -1,7 +1,5 @@
 """What the book says, held against other people's libraries (the extra `peers`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

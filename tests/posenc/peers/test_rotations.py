@@ -1,7 +1,5 @@
 """Rotations, held against those of released models and of other libraries (the extra `peers`)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
@@ -161,7 +159,7 @@ def axial_frequencies_are_those_of_rotary_embedding_torch() -> Both:
 
 
 ROTATIONS = [
-    made for made in globals().values() if getattr(made, "__annotations__", {}).get("return") == "Both"
+    made for made in globals().values() if getattr(made, "__annotations__", {}).get("return") == Both
 ]
 
 

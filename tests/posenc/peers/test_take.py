@@ -1,7 +1,5 @@
 """What chapters give to take along, held against transformers (the extra `peers`)."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

@@ -1,7 +1,5 @@
 """What a picture shows, as numbers and words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Each has its examples: what is drawn, and what the check says of it. How colours stand out: tests/site/contrast.py.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator

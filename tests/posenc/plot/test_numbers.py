@@ -1,7 +1,5 @@
 """What each picture draws is what the formulas say: the right row, the right axis, the right sign."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -218,7 +216,7 @@ def test_order_blindness() -> None:
     np.testing.assert_allclose(strips, [*X, X.mean(axis=0), *below, below.mean(axis=0)])
     assert {image.get_clim() for image in ax.images} == {(-np.abs(X).max(), np.abs(X).max())}
     assert texts(ax) == ["dog", "bites", "man", "mean", "man", "bites", "dog", "mean"]
-    ax = plot.order_blindness("aba", X, "aab", X, atol=9)
+    ax = plot.order_blindness("aba", 0 * X, "aab", 0 * X)
     assert [points(line)[:, 0].tolist() for line in ax.lines][:3] == [[0, 0], [1, 2], [2, 1]]
     assert {line.get_linestyle() for line in ax.lines} == {"-"}
 
@@ -241,9 +239,9 @@ def test_distance_profiles() -> None:
 
 
 def test_code_distances() -> None:
-    for ax, dim in zip(plot.code_distances([4, 64], n=30).axes, (4, 64), strict=True):
+    for ax, dim in zip(plot.code_distances([4, 64]).axes, (4, 64), strict=True):
         step, curve = ax.lines
-        np.testing.assert_array_equal(points(curve)[:, 1], code_distance(30, dim))
+        np.testing.assert_array_equal(points(curve)[:, 1], code_distance(61, dim))
         assert points(step)[:, 1].tolist() == [code_distance(30, dim)[1]] * 2
         assert (ax.get_title(loc="left"), ax.get_ylim()) == (f"width {dim}", (0, 2 * math.sqrt(dim / 2)))
 
@@ -261,19 +259,18 @@ def test_nearest_codes(dim: int) -> None:
 
 def test_rbf_bumps() -> None:
     centers = [0.0, 2.0, 5.0]
-    ax = plot.rbf_bumps(6, centers, 1.5, position=3)
+    ax = plot.rbf_bumps(7, centers, 1.5)
     for line, c in zip(ax.lines, centers, strict=False):
         x, y = points(line).T
         np.testing.assert_allclose(y, np.exp(-((x - c) ** 2) / 4.5))
     np.testing.assert_allclose(marked(ax, "o"), [[3, math.exp(-((3 - c) ** 2) / 4.5)] for c in centers])
-    assert marked(plot.rbf_bumps(6, centers, 1.5), "o")[0][0] == 2
 
 
 def test_attention_blurs() -> None:
-    figure = plot.attention_blurs(41, 2.0, [0.5, 8.0], position=10)
+    figure = plot.attention_blurs(41, 2.0, [0.5, 8.0])
     for ax, peak in zip(figure.axes, (0.5, 8.0), strict=True):
-        np.testing.assert_allclose(curves(ax)["Gaussian"], gaussian_weights(41, 2 * math.sqrt(2 / peak))[10])
-        exps = np.exp(peak * rbf_kernel(np.arange(41) - 10, 2.0) / rbf_kernel(1, 2.0))
+        np.testing.assert_allclose(curves(ax)["Gaussian"], gaussian_weights(41, 2 * math.sqrt(2 / peak))[20])
+        exps = np.exp(peak * rbf_kernel(np.arange(41) - 20, 2.0) / rbf_kernel(1, 2.0))
         np.testing.assert_allclose(curves(ax)["attention weight"], exps / exps.sum())
         assert ax.get_title(loc="left").startswith(f"peak {peak:g} · TV ")
     assert legend(figure) == ["Gaussian", "attention weight"]
@@ -415,15 +412,14 @@ def test_head_scores() -> None:
 
 
 def test_period_comb() -> None:
-    ax = plot.period_comb(12, 50, n=80)
-    assert marked(ax, "D") == [[u, pytest.approx(1)] for u in range(2, 80, 12)]
+    ax = plot.period_comb(12, 50)
+    assert marked(ax, "D") == [[u, pytest.approx(1)] for u in range(2, 51, 12)]
     (window,) = boxes(ax)
     assert (window.get_x(), window.get_width()) == (37.5, 12)
-    assert len(marked(plot.period_comb(12, 50), "D")) == 5
 
 
 def test_score_decay() -> None:
-    figure = plot.score_decay(64, n=101, samples=500)
+    figure = plot.score_decay(64)
     equal, independent = (points(ax.lines[1])[:, 1] for ax in figure.axes)
     assert (equal[0], equal[100]) == (pytest.approx(64, abs=2), pytest.approx(36, abs=3))
     assert np.abs(independent).max() < 2

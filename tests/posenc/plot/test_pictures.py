@@ -1,7 +1,5 @@
 """What all pictures share: they can be read, speak both languages, and take or refuse what they are given."""
 
-from __future__ import annotations
-
 import copy
 import inspect
 import re
@@ -44,58 +42,31 @@ BASE = {"base": 10000.0}
 # Every picture with every argument but `ax` and `lang`. A NumPy array stands where any array may, a list
 # where whole numbers or words are asked for. Labels are single letters: longer words are the picture's own.
 PICTURES: dict[str, dict[str, Any]] = {
-    "accuracy_by_length": {
-        "panels": {k: {"a": RUNS, "b": RUNS**2, "c": RUNS**4} for k in "defg"},
-        "lengths": [32, 64, 128, 256],
-        "trained": 32,
-        "chance": 0.1,
-    },
+    "accuracy_by_length": {"panels": {k: {"a": RUNS, "b": RUNS**2, "c": RUNS**4} for k in "defg"},
+        "lengths": [32, 64, 128, 256], "trained": 32, "chance": 0.1},
     "alibi_maps": {"slopes": np.array([0.5, 0.125]), "n": 5},
     "alibi_rows": {"scores": WAVE, "slopes": np.array([0, 0.5, 0.0625])},
     "alibi_weights": {"slopes": np.array([1 / 2, 1 / 8, 1 / 32, 1 / 128, 1 / 256]), "n": 100},
-    "attention_blurs": {"n": 101, "sigma": 5.0, "peaks": np.array([0.4, 5.0, 10, 27]), "position": 50},
-    "attention_map": {
-        "weights": np.eye(4) * 0.4 + 0.15,
-        "queries": list("abcd"),
-        "keys": list("efgh"),
-        "mask": np.triu(np.ones((4, 4), dtype=bool), 1),
-    },
+    "attention_blurs": {"n": 101, "sigma": 5.0, "peaks": np.array([0.4, 5.0, 10, 27])},
+    "attention_map": {"weights": np.eye(4) * 0.4 + 0.15, "queries": list("abcd"), "keys": list("efgh"),
+        "mask": np.triu(np.ones((4, 4), dtype=bool), 1)},
     "attention_pair": {"weights": SHARES, "masked_weights": np.eye(9), "padding_mask": PADS},
     "axis_pairs": {"frequencies": {"a": AXES, "b": 2 * AXES}, "names": list("de")},
     "bias_curves": {"biases": CURVES, "trained": 16},
-    "clip_axis": {
-        "audio": WAVE,
-        "rate": 8.0,
-        "words": list("abc"),
-        "times": np.array([0.3, 2.1, 4.2]),
-        "frames": np.arange(0.0, 5, 0.5),
-    },
+    "clip_axis": {"audio": WAVE, "rate": 8.0, "words": list("abc"), "times": np.array([0.3, 2.1, 4.2]),
+        "frames": np.arange(0.0, 5, 0.5)},
     "clock_hands": {"positions": np.array([0.0, 1, 50]), "dim": 8, **BASE},
-    "code_distances": {"dims": [4, 16], "n": 61, **BASE},
+    "code_distances": {"dims": [4, 16]},
     "cosine_sums": {"bases": np.array([1e4, 5e5]), "dim": 64, "n": 4096},
-    "curves": {
-        "curves": CURVES,
-        "x": np.arange(1.0, 41),
-        "labels": list("hv"),
-        "log": True,
-        "marks": True,
-        "steps": False,
-        "broad": False,
-        "trained": 16,
-        "chance": 0.6,
-    },
+    "curves": {"curves": CURVES, "x": np.arange(1.0, 41), "labels": list("hv"), "log": True, "marks": True,
+        "steps": False, "broad": False, "trained": 16, "chance": 0.6},
     "distance_profiles": {"codes": {"a": TABLE, "b": 2 * TABLE}, "position": 12},
     "distance_weights": {"panels": {"a": SHARES[:4], "b": RUNS[:, :3]}, "trained": 4},
-    "entropy_curves": {
-        "entropies": {"a": np.log([32, 100, 500]) - 1, "b": np.ones(3)},
-        "lengths": [32, 256, 2048],
-        "trained": 32,
-    },
-    "graph_codes": {
-        "graph": np.roll(np.eye(5), 1, axis=0),
+    "entropy_curves": {"entropies": {"a": np.log([32, 100, 500]) - 1, "b": np.ones(3)},
+        "lengths": [32, 256, 2048], "trained": 32},
+    "graph_codes": {"graph": np.roll(np.eye(5), 1, axis=0),
         "places": np.array([[0.0, 2], [2, 1], [1, -1], [-1, -1], [-2, 1]]),
-        "codes": {"a": np.arange(-2.0, 3), "b": np.arange(5.0)},
-    },
+        "codes": {"a": np.arange(-2.0, 3), "b": np.arange(5.0)}},
     "grid_maps": {"maps": {"a": SQUARE[:5, :7], "b": SQUARE[5:10, :7]}, "place": (2, 3)},
     "head_scores": {"wavelengths": np.array([4.0, 32, 512]), "n": 100},
     "heat_map": {"codes": TABLE},
@@ -106,35 +77,21 @@ PICTURES: dict[str, dict[str, Any]] = {
     "needed_scores": {"biases": {"a": np.zeros(40), "b": -np.arange(39.0, -1, -1)}, "share": 0.5},
     "nearest_codes": {"dims": [2, 4, 8, 16, 64], "n": 2000, **BASE},
     "offset_stripes": {"offset": 3, "dim": 32, "gains": np.array([1.0, 4, 16, 64]), "n": 40, **BASE},
-    "order_blindness": {
-        "first": list("abc"),
-        "first_outputs": TABLE[:3],
-        "second": list("cab"),
-        "second_outputs": TABLE[1:4],
-        "atol": 1e-6,
-    },
+    "order_blindness": {"first": list("abc"), "first_outputs": TABLE[:3], "second": list("cab"),
+        "second_outputs": TABLE[1:4]},
     "output_mask_bars": {"changes": {"a": np.array([0.6, 0]), "b": np.array([1.5, 1.4])}},
     "padding_sides": {"lengths": [5, 2, 3]},
-    "period_comb": {"period": 12.0, "position": 50, "n": 51},
+    "period_comb": {"period": 12.0, "position": 50},
     "position_entries": {},
-    "rbf_bumps": {"n": 13, "centers": np.arange(-6.0, 20, 2), "sigma": 2.0, "position": 6.0},
+    "rbf_bumps": {"n": 13, "centers": np.arange(-6.0, 20, 2), "sigma": 2.0},
     "ring_schedule": {"n": 16, "world": 4},
     "rotating_pairs": {"places": np.array([[2.0, 5], [12, 15]]), "dim": 6, **BASE},
-    "score_by_position": {
-        "curves": {"a": RUNS, "b": RUNS**2},
-        "width": 16,
-        "measure": "accuracy",
-        "trained": 16,
-        "chance": 0.1,
-    },
+    "score_by_position": {"curves": {"a": RUNS, "b": RUNS**2}, "width": 16, "measure": "accuracy", "trained": 16,
+        "chance": 0.1},
     "score_curves": {"scores": {"a": TABLE[:3], "b": TABLE[3:6]}},
-    "score_decay": {"dim": 16, "n": 30, "samples": 50, "seed": 0, **BASE},
-    "seen_angles": {
-        "methods": {"a": sinusoidal_frequencies(8), "b": linear_frequencies(8, 8)},
-        "pairs": [0, 1, 2, 3],
-        "trained": 32,
-        "length": 256,
-    },
+    "score_decay": {"dim": 16},
+    "seen_angles": {"methods": {"a": sinusoidal_frequencies(8), "b": linear_frequencies(8, 8)},
+        "pairs": [0, 1, 2, 3], "trained": 32, "length": 256},
     "shard_rows": {"n": 16, "world": 4},
     "shift_arrows": {"positions": np.array([0.0, 2, 5]), "offset": 3, "dim": 4, "pairs": [0, 1], **BASE},
     "shift_errors": {"errors": {"a": FALLING, "b": FALLING / 99}, "window": np.array([0.0, 15])},
@@ -146,7 +103,7 @@ PICTURES: dict[str, dict[str, Any]] = {
     "vector_sum": {"embedding": np.array([1.0, 3]), "codes": np.array([[2.0, 1], [1, 3]])},
     "waveforms": {"dim": 64, "pairs": [0, 10, 21, 31], "n": 100, **BASE},
     "wavelength_ladder": {"dims": [4, 8, 64], **BASE},
-}
+}  # fmt: skip
 OWN = {name: set(inspect.signature(getattr(plot, name)).parameters) - {"lang"} for name in PICTURES}
 WITH_AXES = [name for name in PICTURES if "ax" in OWN[name]]
 
@@ -316,6 +273,25 @@ def test_what_cannot_be_drawn_is_refused_by_its_name(name: str, argument: str) -
         assert not plt.get_fignums(), f"{argument}={bad!r} left an empty figure"
 
 
+# What must fit something else: with a row less it does not.
+FITTING = """attention_map.mask attention_pair.masked_weights attention_pair.weights curves.x distance_profiles.codes
+    graph_codes.codes graph_codes.places leak_paths.layers order_blindness.first_outputs order_blindness.second_outputs
+    sum_bars.codes table_sum.pe training_panels.codes vector_sum.embedding"""
+
+
+@pytest.mark.parametrize("place", FITTING.split())
+def test_what_must_fit_is_refused_with_a_row_less(place: str) -> None:
+    name, argument = place.split(".")
+    given = copy.copy(PICTURES[name][argument])
+    if isinstance(given, np.ndarray):
+        given = given[:-1]
+    else:
+        last = list(given)[-1] if isinstance(given, dict) else -1
+        given[last] = given[last][:-1]
+    with pytest.raises(ValueError, match=rf"\b{argument}\b.* must have shape"):
+        drawn(name, **{argument: given})
+
+
 # At most so many of what is drawn, and at least so many where integers are asked for.
 MOST = {
     3: "axis_pairs.frequencies leak_paths.layers mask_maps.masks vector_sum.codes",
@@ -329,12 +305,10 @@ MOST = {
     30: "accuracy_by_length.panels",
 }
 LEAST = {
-    0: "attention_blurs.position distance_profiles.position period_comb.position score_decay.seed",
+    0: "distance_profiles.position period_comb.position",
     1: "accuracy_by_length.trained alibi_maps.n bias_curves.trained curves.trained score_by_position.width",
-    2: "alibi_weights.n attention_blurs.n code_distances.n cosine_sums.n head_scores.n kernel_curves.n rbf_bumps.n "
-    "score_decay.n score_decay.samples waveforms.n",
+    2: "alibi_weights.n attention_blurs.n cosine_sums.n head_scores.n kernel_curves.n rbf_bumps.n waveforms.n",
     3: "nearest_codes.n",
-    51: "period_comb.n",
 }
 
 
@@ -364,22 +338,11 @@ def test_integers_are_not_too_small(least: int, places: str) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        (
-            "accuracy_by_length",
-            {"panels": {k: {k: RUNS} for k in "abcdef"}},
-            "at most 5 labels in all, got 6",
-        ),
+        ("accuracy_by_length", {"panels": {k: {k: RUNS} for k in "abcdef"}}, "at most 5 labels in all, got 6"),
         ("alibi_maps", {"slopes": [-0.5]}, "slopes must be at least 0, got -0.5"),
         ("alibi_rows", {"slopes": [-0.5]}, "slopes must be at least 0, got -0.5"),
         ("alibi_weights", {"slopes": [0.0]}, "slopes must be above 0, got 0"),
         ("attention_blurs", {"peaks": [0.0]}, "peaks must be above 0, got 0"),
-        ("attention_blurs", {"position": 101}, r"position must lie in 0\.\.100, got 101"),
-        ("attention_blurs", {"sigma": 0.0}, "sigma must be finite and above 0"),
-        ("attention_map", {"keys": ["a"]}, "keys must hold 4 names, got 1"),
-        ("attention_map", {"mask": PADS}, r"mask must have shape \(4, 4\), got \(9,\)"),
-        ("attention_pair", {"weights": SHARES[:2]}, r"weights must have shape \(9, 9\), got \(2, 9\)"),
-        ("attention_pair", {"masked_weights": SHARES[:2]}, r"masked_weights must have shape \(9, 9\)"),
-        ("clip_axis", {"words": ["a"]}, "words must hold 3 names, got 1"),
         ("clip_axis", {"frames": [0.0, 1]}, "frames must be at least as many as words, 3, got 2"),
         ("clip_axis", {"frames": np.arange(9.0)[::-1]}, "marks must not go back"),
         ("clip_axis", {"times": [300.0, 2100, 4200]}, "in another unit"),
@@ -387,40 +350,23 @@ def test_integers_are_not_too_small(least: int, places: str) -> None:
         ("clock_hands", {"dim": 14}, "dim must be at most 12 .* got 14"),
         ("clock_hands", {"dim": 7}, "dim must be even .* got 7"),
         ("code_distances", {"dims": [4, 5]}, "each of dims must be even .* got 5"),
-        ("curves", {"curves": {"a": [1.0, 2]}}, r"x must have shape \(2,\), got \(40,\)"),
         ("curves", {"x": list("abc"), "log": False}, "x must hold 40 names, got 3"),
         ("curves", {"x": None}, "x must be numbers above 0 on a logarithmic axis, got None"),
         ("curves", {"x": np.arange(40)}, "x must be above 0, got 0"),
-        ("curves", {"labels": ["a"]}, "labels must hold 2 names, got 1"),
-        ("distance_profiles", {"codes": {"a": np.eye(3), "b": np.eye(2)}}, r"codes\['b'\] .* \(3, dim\)"),
         ("distance_profiles", {"position": 40}, r"position must lie in 0\.\.39, got 40"),
         ("entropy_curves", {"lengths": [32, 8, 64]}, r"lengths must ascend, got \[32, 8, 64\]"),
-        ("graph_codes", {"codes": {"a": np.zeros(4)}}, r"codes\['a'\] must have shape \(5,\), got \(4,\)"),
-        ("graph_codes", {"graph": np.eye(4)}, r"places must have shape \(4, 2\), got \(5, 2\)"),
         ("graph_codes", {"graph": "path"}, "graph must be an array .* got 'path'"),
         ("grid_maps", {"place": (5, 0)}, r"place must lie in 0\.\.4, got 5"),
-        ("grid_maps", {"place": (0,)}, "place must be a row and a column"),
         ("head_scores", {"wavelengths": [0.0]}, "wavelengths must be above 0, got 0"),
-        ("heat_map", {"codes": np.zeros(3)}, r"codes must have shape \(n, dim\), got \(3,\)"),
         ("heat_map", {"codes": np.zeros((3, 0))}, r"codes must have shape \(n, dim\), .*got \(3, 0\)"),
         ("kernel_curves", {"dims": [5]}, "each of dims must be even .* got 5"),
-        ("leak_paths", {"layers": [SHARES[:2]]}, r"layers\[0\] must have shape \(9, 9\), got \(2, 9\)"),
-        (
-            "needed_scores",
-            {"biases": {"a": np.zeros(2)}},
-            r"biases\['a'\] must have shape \(n,\) with n >= 3",
-        ),
+        ("needed_scores", {"biases": {"a": np.zeros(2)}}, r"biases\['a'\] must have shape \(n,\) with n >= 3"),
         ("offset_stripes", {"gains": [0]}, "gains must be above 0, got 0"),
         ("offset_stripes", {"n": 6}, "n must be above 6 for offset 3, got 6"),
-        ("order_blindness", {"second": list("cax")}, "first and second must hold the same tokens"),
-        ("order_blindness", {"first_outputs": TABLE}, r"first_outputs .* \(3, d\), got \(40, 16\)"),
-        ("order_blindness", {"second_outputs": TABLE[:3, :4]}, r"second_outputs .* \(3, 16\), got \(3, 4\)"),
-        ("order_blindness", {"atol": -1.0}, "atol must be at least 0, got -1"),
         ("output_mask_bars", {"changes": {"a": (1, -1)}}, r"changes\['a'\] must be at least 0, got -1"),
         ("padding_sides", {"lengths": [13]}, "lengths must hold numbers from 1 to 12"),
         ("padding_sides", {"lengths": [0]}, "each of lengths must be at least 1, got 0"),
         ("period_comb", {"period": 0}, "period must be finite and above 0"),
-        ("period_comb", {"n": 50}, "n must be at least 51, got 50"),
         ("ring_schedule", {"n": 18, "world": 9}, "world must be at most 8 in a picture, got 9"),
         ("rotating_pairs", {"dim": 14}, "dim must be at most 12 .* got 14"),
         ("rotating_pairs", {"places": [[1, 2, 3]]}, r"places must have shape \(n, 2\), got \(1, 3\)"),
@@ -429,17 +375,12 @@ def test_integers_are_not_too_small(least: int, places: str) -> None:
         ("shard_rows", {"n": 64}, "n must be at most 32 in a picture, got 64"),
         ("shift_arrows", {"pairs": [2]}, "pairs must lie in 0..1 for dim 4, got 2"),
         ("shift_errors", {"errors": {"a": [-1.0]}}, r"errors\['a'\] must be at least 0, got -1"),
-        ("sum_bars", {"codes": {"a": [1.0]}}, r"codes\['a'\] must have shape \(4,\), got \(1,\)"),
-        ("table_sum", {"pe": TABLE[:1]}, r"pe must have shape \(5, 16\), got \(1, 16\)"),
-        ("table_sum", {"tokens": ["a"]}, "tokens must hold 5 names, got 1"),
         ("training_panels", {"embedding": STEPS[:1]}, "embedding must hold the start and at least one step"),
-        ("training_panels", {"codes": STEPS[:3]}, r"codes must have shape \(4, n_positions, dim\), got \(3,"),
-        ("vector_sum", {"embedding": [1, 2, 3]}, r"embedding must have shape \(2,\), got \(3,\)"),
         ("waveforms", {"pairs": [32]}, r"pairs must lie in 0\.\.31 for dim 64, got 32"),
         ("waveforms", {"pairs": [True]}, "each of pairs must be an integer, got True"),
         ("wavelength_ladder", {"base": 1}, "base must be finite and above 1, got 1"),
     ],
-)
+)  # fmt: skip
 def test_limits_are_named_with_what_was_given(name: str, options: dict[str, Any], message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message):
         drawn(name, **options)

@@ -1,7 +1,5 @@
 """What pictures share: colours that stand out on every page, fonts, legends, and checks that find faults."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

@@ -15,6 +15,7 @@ from posenc.rotary import apply_rotary, apply_xpos, interleaved_to_half, offset_
 from posenc.rotary._turn import Layout
 from posenc.shift import shift_matrix
 from posenc.sinusoidal import sinusoidal_frequencies, sinusoidal_wavelengths
+from tests.posenc.calls import normal
 from tests.posenc.refusals import refused
 
 even_dims = st.integers(1, 32).map(lambda half: 2 * half)
@@ -22,10 +23,6 @@ layouts = st.sampled_from(["interleaved", "half"])
 places = st.integers(-5000, 5000)
 seeds = st.integers(0, 2**32 - 1)
 both_layouts = pytest.mark.parametrize("layout", ["interleaved", "half"])
-
-
-def vectors(seed: int, *shape: int) -> np.ndarray:
-    return np.random.default_rng(seed).normal(size=shape)
 
 
 def at(x: np.ndarray, t: float, **options: Any) -> np.ndarray:
@@ -55,7 +52,7 @@ def test_small_example_by_hand() -> None:
 def test_the_score_sees_the_offset_only(
     dim: int, t: int, u: int, shift: int, layout: Layout, seed: int
 ) -> None:
-    q, k = vectors(seed, 2, dim)
+    q, k = normal(2, dim, seed=seed)
     here = at(q, t, layout=layout) @ at(k, u, layout=layout)
     there = at(q, t + shift, layout=layout) @ at(k, u + shift, layout=layout)
     offset = q @ at(k, u - t, layout=layout)
@@ -67,7 +64,7 @@ def test_the_score_sees_the_offset_only(
 def test_matrix_form_is_orthogonal_and_minus_t_turns_back(
     dim: int, layout: Layout, t: int, u: int, seed: int
 ) -> None:
-    x = vectors(seed, dim)
+    x = normal(dim, seed=seed)
     r_t, r_u = rotary_matrix([t, u], dim, layout=layout)
     np.testing.assert_allclose(r_t @ x, at(x, t, layout=layout), atol=1e-11)
     np.testing.assert_allclose(r_t.T @ r_u, rotary_matrix(u - t, dim, layout=layout), atol=1e-11)
@@ -84,7 +81,7 @@ def test_it_is_the_shift_of_the_sinusoidal_code_backwards() -> None:
 
 
 def test_rows_heads_batches_and_positions_of_each() -> None:
-    x = vectors(0, 2, 3, 5, 8)
+    x = normal(2, 3, 5, 8)
     once = apply_rotary(x, 5)
     for b, h, t in np.ndindex(2, 3, 5):
         np.testing.assert_allclose(once[b, h, t], at(x[b, h, t], t), atol=1e-14)
@@ -97,7 +94,7 @@ def test_rows_heads_batches_and_positions_of_each() -> None:
 
 
 def test_one_vector_at_many_positions() -> None:
-    x = vectors(0, 8)
+    x = normal(8)
     turned = apply_rotary(x, np.array([[0, 3], [2.5, -1]]))
     assert turned.shape == (2, 2, 8)
     np.testing.assert_allclose(turned[1, 0], at(x, 2.5), atol=1e-15)
@@ -106,16 +103,16 @@ def test_one_vector_at_many_positions() -> None:
 
 @both_layouts
 def test_partial_rotation_and_its_scale_leave_the_rest(layout: Layout) -> None:
-    x = vectors(0, 5, 16)
+    x = normal(5, 16)
     turned = apply_rotary(x, 5, rotary_dim=6, layout=layout, scale=2.0)
     np.testing.assert_array_equal(turned[:, 6:], x[:, 6:])
     np.testing.assert_allclose(turned[:, :6], 2 * apply_rotary(x[:, :6], 5, layout=layout), rtol=1e-15)
-    assert apply_rotary(vectors(0, 9), [0, 1, 2], rotary_dim=4).shape == (3, 9)
+    assert apply_rotary(normal(9), [0, 1, 2], rotary_dim=4).shape == (3, 9)
 
 
 def test_frequencies_for_each_head() -> None:
     omega = rotary.head_frequencies([4, 32, 512])
-    x = vectors(0, 2, 3, 5, 2)
+    x = normal(2, 3, 5, 2)
     turned = apply_rotary(x, 5, frequencies=omega)
     unit, widths = np.array([1.0, 0.0]), []
     for h, row in enumerate(omega):
@@ -128,7 +125,7 @@ def test_frequencies_for_each_head() -> None:
 @both_layouts
 @pytest.mark.parametrize("inference", [False, True])
 def test_torch_views_that_no_complex_number_fits(layout: Layout, inference: bool) -> None:
-    x = torch.from_numpy(vectors(0, 3, 5, 19))
+    x = torch.from_numpy(normal(3, 5, 19))
     odd_start, even_start, strided = x[..., 1:17], x[..., :16], x[..., 0:16:2]
     swapped, columns = x.transpose(0, 1)[..., 3:11], x[:, :, :16].mT[..., :4, :4]
     with torch.inference_mode(inference):
@@ -141,9 +138,9 @@ def test_torch_views_that_no_complex_number_fits(layout: Layout, inference: bool
 @pytest.mark.filterwarnings("ignore:`torch.jit.script`")  # torch.func.jvp uses it
 @both_layouts
 def test_derivatives(layout: Layout) -> None:
-    x = torch.from_numpy(vectors(0, 2, 3, 8)).requires_grad_()
+    x = torch.from_numpy(normal(2, 3, 8)).requires_grad_()
     assert torch.autograd.gradcheck(lambda x: apply_rotary(x, 3, layout=layout, rotary_dim=6), (x,))
-    tangent = torch.from_numpy(vectors(1, 2, 3, 8))
+    tangent = torch.from_numpy(normal(2, 3, 8, seed=1))
     forward = torch.func.jvp(lambda x: apply_rotary(x, 3, layout=layout), (x.detach(),), (tangent,))[1]
     torch.testing.assert_close(forward, apply_rotary(tangent, 3, layout=layout))  # it is linear
     omega = torch.tensor([1.0, 0.5], dtype=torch.float64, requires_grad=True)
@@ -195,7 +192,7 @@ def test_conversion_with_partial_rotation() -> None:
 
 @given(offset=st.integers(-40, 40), t=st.integers(40, 1000), seed=seeds)
 def test_offset_query_finds_its_key(offset: int, t: int, seed: int) -> None:
-    keys = vectors(seed, 1, 2, 64)
+    keys = normal(1, 2, 64, seed=seed)
     u = np.arange(t - 40, t + 41)
     for key, query in zip(keys[0], offset_query(keys, offset)[0], strict=True):
         scores = apply_rotary(key, u) @ at(query, t)
@@ -217,7 +214,7 @@ def test_one_period_back_is_the_maximum_within_one_period_only(t: int) -> None:
 @given(period=st.integers(2, 40), seed=seeds)
 def test_find_period_in_noise(period: int, seed: int) -> None:
     n = np.arange(400)
-    x = np.cos(2 * np.pi * n / period + 1) + 0.3 * vectors(seed, 400)
+    x = np.cos(2 * np.pi * n / period + 1) + 0.3 * normal(400, seed=seed)
     assert abs(rotary.find_period(x) - period) <= (1 if period > 25 else 0)
 
 
@@ -242,7 +239,7 @@ def test_xpos_scores_fade_with_distance_and_see_the_offset_only(center: float) -
 
 
 def test_xpos_with_a_huge_base_is_plain_rotation() -> None:
-    x, y = vectors(0, 2, 6, 8)
+    x, y = normal(2, 6, 8)
     q, k = apply_xpos(x, y, 6, scale_base=1e15, layout="half")
     np.testing.assert_allclose(q, apply_rotary(x, 6, layout="half"), atol=1e-12)
     np.testing.assert_allclose(k, apply_rotary(y, 6, layout="half"), atol=1e-12)
