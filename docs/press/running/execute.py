@@ -330,7 +330,8 @@ class Interpreter:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "press.running.execute"],
             cwd=tempfile.gettempdir(),
-            env=os.environ | cache.environment() | {"MPLBACKEND": "agg"},
+            # sums in one order, whatever the number of cores
+            env=os.environ | cache.environment() | {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
