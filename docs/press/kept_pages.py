@@ -106,8 +106,6 @@ class KeptPages:
         """The text of a page, and of the chapters whose blocks it collects."""
         text = self.book.text(name)
         chapters = [self.book.folder / f"{chapter}.md" for chapter in snippets.chapters(text)]
-        if name.startswith("parts/"):  # it says how long its chapters are
-            chapters = sorted(self.book.folder.glob("*.md"))
         return [text, *(path.read_text(encoding="utf-8") for path in chapters if path.is_file())]
 
 
@@ -117,7 +115,7 @@ def _common(book: Book, names: list[str], configs: Iterable[Path]) -> str:
     parts: list[str | bytes] = [book.language, book.url, str(book.executes), repr(libraries), cache.digest()]
     if pyodide.there():  # which blocks run in the page depends on what modules of posenc import
         parts += [json.dumps(pyodide.config(""), sort_keys=True), repr(dependencies.sources().imports)]
-    for name in names:  # what a page says of others: their titles, what they need, what they are found by
+    for name in names:  # what a page says of others: their titles, how long they take, what they need
         parts += [name, pages.front_matter_text(book.text(name))]
     for language in LANGUAGES:
         folder = book.folder.parent / language

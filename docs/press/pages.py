@@ -44,8 +44,6 @@ FORMULA = re.compile(
     r"|(?<![\\$])\$(?![\s$])(?P<inline>(?:[^$\\\n]|\\.|\n(?!\s*\n))+?)(?<!\s)\$(?!\$)",
     re.DOTALL,
 )
-_WORD = re.compile(r"[\u4e00-\u9fff]|[A-Za-z0-9][\w'.,-]*|\$[^$]+\$")
-_UNREAD = re.compile(r"\$\$[^$]*\$\$|(?m:^\?\?\? .*\n(?:\n| {4}.*\n?)*)|\{#[^}]*\}|\]\([^)]*\)")
 _LINK = re.compile(
     r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(\s*<?([^\s()<>]+(?:\([^\s()]*\))?)>?(?:\s+[\"'][^)]*)?\s*\)"
 )
@@ -210,13 +208,6 @@ class Page:
         return [
             (unit.expected_fence, unit.table) for unit in self.units if unit.expected_fence and unit.table
         ]
-
-    @property
-    def length(self) -> int:
-        """Words, Chinese characters among them, that a reader reads: no code, folded answers or sources."""
-        told = [heading.line for heading in self.headings if heading.id == "sources"]
-        text = "\n".join(self.prose.split("\n")[: told[0] - 1 if told else None])
-        return len(_WORD.findall(_UNREAD.sub("", text)))
 
 
 def read(path: Path) -> Page:

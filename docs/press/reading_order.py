@@ -1,9 +1,10 @@
 """Where a page stands in its book: which chapter it is, what it builds on, which labs go with it.
 
 A page says in its front matter what a reader should have read before: `needs: [order, naive]`, names of pages
-of the same book without their suffix. The rest follows from the contents (`nav`): the Markdown pages in it,
-without the front page, are the chapters, in this order; a page that is none says `chapter: false`. A lab goes
-with every chapter that it needs.
+of the same book without their suffix. A chapter says how many `minutes` a reader took for all of it, with guesses,
+blocks, figures and questions. The rest follows from the contents (`nav`): the Markdown pages in it, without the front
+page, are the chapters, in this order; a page that is none says `chapter: false`. A lab goes with every chapter that it
+needs.
 """
 
 from __future__ import annotations
@@ -12,14 +13,10 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from press import pages
 from press.labs import is_lab
 
 if TYPE_CHECKING:
     from press.book import Book
-
-
-PACE = {"en": 220, "zh": 400}  # words, or characters, a minute
 
 
 def stem(name: str) -> str:
@@ -29,11 +26,6 @@ def stem(name: str) -> str:
 
 def is_chapter(name: str, book: Book) -> bool:
     return name != "index.md" and not is_lab(name) and book.meta(name).get("chapter") is not False
-
-
-def minutes(read: pages.Page, language: str) -> int:
-    """How long a reader is busy with a page: half a minute for each block beside the words."""
-    return round(read.length / PACE[language] + len(read.blocks) / 2)
 
 
 def way(name: str, book: Book) -> tuple[dict[str, Any], list[str]]:
@@ -53,7 +45,7 @@ def way(name: str, book: Book) -> tuple[dict[str, Any], list[str]]:
     file = PurePosixPath(name).stem
     told = {
         "core": bool(book.meta(name).get("core")),
-        "minutes": minutes(book.page(name), book.language) if name in chapters else 0,
+        "minutes": book.meta(name).get("minutes"),
         "number": chapters.index(name) + 1 if name in chapters else 0,
         "count": len(chapters),
         "needs": needed,
@@ -77,12 +69,13 @@ def with_chapters(markdown: str, name: str, book: Book) -> str:
 
     def row(chapter: str) -> str:
         said = []
-        if is_chapter(chapter, book):
-            said.append(takes.format(minutes(book.page(chapter), book.language)))
-        if book.meta(chapter).get("core"):
+        meta = book.meta(chapter)
+        if "minutes" in meta:
+            said.append(takes.format(meta["minutes"]))
+        if meta.get("core"):
             said.append(core)
         beside = brackets.format(comma.join(said)) if said else ""
-        about = book.meta(chapter)["description"]
+        about = meta["description"]
         return f"- [{book.titles[chapter]}](../../{chapter}){beside}{colon}{about}"
 
     return _CHAPTERS.sub(lambda _: "\n".join(map(row, book.parts.get(name, []))), markdown)

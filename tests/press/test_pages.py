@@ -289,20 +289,6 @@ def test_the_front_page_lists_every_chapter_in_reading_order(language: str) -> N
     assert list(dict.fromkeys(re.findall(r"\]\(([\w/]+\.md)", text))) == nav
 
 
-@pytest.mark.parametrize(
-    ("lines", "length"),
-    [
-        (["# Two words {#id}", "", "Three, more $a + b$ [here](there.md#x)."], 6),
-        (["# 题目 {#id}", "", "三个字 RoPE。"], 6),
-        ([*block("a = 1"), "One.", "$$ a + b $$", "<!-- figure: no -->"], 1),
-        (["One.", "", '??? question "Two?"', "", "    Folded.", "", "    Folded.", "", "Three."], 2),
-        (["One.", "", "## Two {#sources}", "", "- Three."], 1),
-    ],
-)
-def test_length_counts_what_is_read(lines: list[str], length: int) -> None:
-    assert page(*lines).length == length
-
-
 def test_every_chapter_says_what_it_is_good_for() -> None:
     """By which the checks know a chapter, and want its other sections."""
     for page in BOOKS["en"].values():

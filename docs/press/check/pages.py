@@ -100,6 +100,7 @@ FORM = ("goals", "in-one-minute", "take", "false", "key-points", "check-yourself
 @of_page(
     ("en", "## One {#one}", "## One {#goals}", 7, "no section #in-one-minute"),
     ("en", "- Two rows", "## B {#false}\n\n- Two rows", 35, "#false comes after #where-next"),
+    ("en", "## One {#one}", "## One {#goals}", 1, "no `minutes`"),
 )
 def form(page: Page, language: str) -> Faults:
     """A chapter has its sections, in one order; a draft may have them yet to come."""
@@ -113,6 +114,8 @@ def form(page: Page, language: str) -> Faults:
         for name in FORM:
             if name not in at and name != "take":
                 yield Fault(at["goals"], f"a chapter with no section #{name}")
+        if not isinstance(page.meta.get("minutes"), int):
+            yield Fault(1, "a chapter with no `minutes`, those that reading all of it took somebody")
 
 
 @of_page(
