@@ -57,9 +57,12 @@ def census(page: Page, language: str = "") -> Faults:
     ("en", "description: B", "description:", 1, "no description"),
     ("zh", "title: 甲", "title: A", 1, "the title is not in the language of the page: A"),
     ("en", "description: B", "description: ' '", 1, "no description"),
+    ("en", "description: B", "description: B\nneeds: [a, b, c, d]", 1, "4 pages to read first"),
 )
 def front_matter(page: Page, language: str) -> Faults:
-    """A page has a title and a description, in its language."""
+    """A page has a title and a description, in its language, and names at most three pages to read first."""
+    if len(needs := page.meta.get("needs") or ()) > 3:
+        yield Fault(1, f"{len(needs)} pages to read first, at most 3")
     for name in ("title", "description"):
         words = str(page.meta.get(name) or "").strip()
         if not words:
