@@ -7,7 +7,12 @@ from tests.programs import python
 
 
 @pytest.mark.parametrize(
-    "tool", [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"]], ids=" ".join
+    "tool",
+    [
+        pytest.param(["ruff", "check", "."], id="ruff check"),
+        pytest.param(["ruff", "format", "--check", "."], id="ruff format"),
+        pytest.param(["mypy"], id="mypy", marks=pytest.mark.slow),
+    ],
 )
 def test_the_tool_is_content(tool: list[str]) -> None:
     result = python("-m", *tool, cwd=ROOT)

@@ -208,9 +208,6 @@ def test_a_figure_is_moved_by_keyboard_and_by_typed_values(page: Page, address: 
         assert moved.hash == f"#{name}.{key}={json.dumps(wanted[key]).strip(chr(34))}"
     moved.set(wanted)
     again = Moved(page, address, name, "zh", moved.hash)
-    page.reload()
-    page.wait_for_selector(f"live-{name}.on")
-    page.evaluate(STILL)
     assert again.state == wanted, "the address does not lead back"
     assert page.evaluate(f"document.querySelector('live-{name}').getBoundingClientRect().top") < PHONE[1] / 2
     again.figure.locator("button").focus()

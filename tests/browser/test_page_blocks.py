@@ -146,7 +146,9 @@ def run(browser: Browser, site: Path, wanted: list[Block], gone: str = "") -> Vi
     return visit
 
 
-@pytest.fixture(scope="module", params=[10, pytest.param(1, marks=pytest.mark.slow)], ids=["a tenth", "all"])
+@pytest.fixture(
+    scope="module", params=[20, pytest.param(1, marks=pytest.mark.slow)], ids=["a twentieth", "all"]
+)
 def ran(request: pytest.FixtureRequest, browser: Browser, site: Path) -> tuple[list[Block], Visit]:
     """Blocks of the site, and some that are bad, as they ran; and what was fetched for them."""
     wanted = [*blocks(site)[:: request.param], *PLANTED.values()]

@@ -16,20 +16,18 @@ ALWAYS = "zh/sinusoidal.html"
 
 @pytest.fixture(
     scope="module",
-    params=[False, pytest.param(True, marks=pytest.mark.slow)],
-    ids=["a page or its twin", "every page in every look"],
+    params=[3, pytest.param(1, marks=pytest.mark.slow)],
+    ids=["a third, in both languages", "every page in every look"],
 )
 def visits(request: pytest.FixtureRequest, browser: Browser, site: Path) -> dict[str, Visit]:
-    """A visit to each page, by its name, or to its twin; every eighth, and in slow tests each, is shown to axe."""
+    """A visit to pages, by their names; every eighth, and in slow tests each, is shown to axe."""
     found: dict[str, Visit] = {}
+    pages = sorted(map(str, sitecheck.all_pages(site)), key=lambda page: (page[3:], page))  # beside its twin
     with browsing.served(site) as address:
-        for page in map(str, sitecheck.all_pages(site)):
-            twin = page.startswith(("en/", "zh/")[len(page) % 2])  # the other one has as long a name
-            if twin and page != ALWAYS and not request.param:
-                continue
+        for page in dict.fromkeys([ALWAYS, *pages[:: request.param]]):
             url = f"{address}{page}{'?stay' * (page == 'index.html')}"  # else the front page sends one on
             whole = len(found) % 8 == 0
-            looks = LOOKS if request.param or whole else ()
+            looks = LOOKS if request.param == 1 or whole else ()
             found[page] = browsing.visit(browser, url, looks, all_parts=whole)
     return found
 
