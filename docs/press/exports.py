@@ -83,6 +83,7 @@ def markdown(page: Page, language: str, printed: Sequence[str] = ()) -> str:
 
 def _plain(text: str, meta: Mapping[str, Any]) -> str:
     body = text[len(front_matter(text)[1]) :]
+    body = re.sub(r"(?m)^</?div\b.*>$", "", body).replace("<br>", " ")  # the boxes of the front page
     body = re.sub(r"\n{3,}", "\n\n", body).strip()
     # quoted as in JSON, which is YAML as well: a colon or a quotation mark would end them
     title, description = (

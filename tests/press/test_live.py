@@ -100,6 +100,8 @@ FORMULAS: dict[str, tuple[str, Any]] = {
             posenc.dot_product_attention(X, Y, Y, bias=posenc.alibi_bias(0.5, 6))[1],
         ],
     ),
+    "orderlessSum": ("T.map((t) => m.orderlessSum(X[0].map((x) => x * t)))", [X[0].sum() * t for t in T]),
+    "attentionOutputs": ("m.attentionOutputs(W, Y)", WEIGHTS @ Y),
     "leakIn": ("m.leakIn(W, PADS)", masks.leak_in(WEIGHTS, np.array(PADS))),
     "leakOut": ("m.leakOut(W, PADS)", masks.leak_out(WEIGHTS, np.array(PADS))),
 }  # fmt: skip
@@ -151,6 +153,23 @@ def test_formulas_are_those_of_posenc() -> None:
 )
 def test_a_wrong_formula_is_noticed(old: str, new: str, wrong: str) -> None:
     assert wrong in _wrong(old, new)
+
+
+@pytest.mark.parametrize(("sorts", "equal"), [(".sort((a, b) => a - b)", True), ("", False)])
+def test_what_does_not_see_order_is_the_same_to_the_last_bit_in_any_order(sorts: str, equal: bool) -> None:
+    """As the front page says; where sums are not sorted, rounding sees the order."""
+    text = (live.FOLDER / "posenc.js").read_text(encoding="utf-8")
+    assert text.count(".sort((a, b) => a - b)") == 1
+    script = """({ X, Y }) => {
+      const outputs = (order) => {
+        const [x, y] = [X, Y].map((rows) => order.map((t) => rows[t]));
+        const found = m.attentionOutputs(m.attentionWeights(x, x), y);
+        return JSON.stringify(order.map((_, t) => [...found[order.indexOf(t)]]));
+      };
+      const orders = [[5, 4, 3, 2, 1, 0], [1, 0, 2, 3, 4, 5], [3, 5, 1, 0, 2, 4]];
+      return orders.every((order) => outputs(order) === outputs([0, 1, 2, 3, 4, 5]));
+    }"""
+    assert computed(text.replace(".sort((a, b) => a - b)", sorts), script, GIVEN) is equal
 
 
 def _weight(*names: str) -> int:

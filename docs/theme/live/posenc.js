@@ -5,6 +5,9 @@ const TURN = 2 * Math.PI;
 const vector = (length, value) => Float64Array.from({ length }, (_, i) => value(i));
 const sum = (numbers) => numbers.reduce((total, x) => total + x, 0);
 
+/** A sum of terms in the order of their size: its rounding, too, is the same in whatever order they come. */
+export const orderlessSum = (terms) => sum([...terms].sort((a, b) => a - b));
+
 export const dot = (a, b) => sum(a.map((x, i) => x * b[i]));
 
 /* --- Sinusoidal codes --- */
@@ -142,7 +145,7 @@ export function softmax(scores) {
   const top = Math.max(...scores);
   if (top === -Infinity) return scores.map(() => 0);
   const powers = scores.map((score) => Math.exp(score - top));
-  const total = sum(powers);
+  const total = orderlessSum(powers);
   return powers.map((power) => power / total);
 }
 
@@ -153,6 +156,10 @@ export const attentionWeights = (queries, keys, { bias = () => 0, hidden = () =>
       keys.map((key, u) => (hidden(t, u) ? -Infinity : dot(query, key) / Math.sqrt(query.length) + bias(t, u))),
     ),
   );
+
+/** The outputs: Σ_u w_tu v_u, one row a query. */
+export const attentionOutputs = (weights, values) =>
+  weights.map((row) => vector(values[0].length, (j) => orderlessSum(row.map((weight, u) => weight * values[u][j]))));
 
 const leak = (weights, queries, keys) => {
   const rows = weights.filter((_, t) => queries[t]);
