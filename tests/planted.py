@@ -22,12 +22,10 @@ class Checks:
         self.all: list[Callable[..., Any]] = []
         self.bad: list[tuple[Any, ...]] = []
 
-    def __call__(self, *bad: tuple[Any, ...]) -> Callable[[Check], Check]:
+    def __call__(self, bad: tuple[Any, ...], *more: tuple[Any, ...]) -> Callable[[Check], Check]:
         def made(check: Check) -> Check:
-            if not bad:
-                raise TypeError(f"{check.__name__} has no example of what it finds")
             self.all.append(check)
-            self.bad += [(check, *example) for example in bad]
+            self.bad += [(check, *example) for example in (bad, *more)]
             return check
 
         return made

@@ -9,18 +9,9 @@ from importlinter.cli import lint_imports
 
 ROOT = Path(__file__).parents[1]
 TOP = {
-    *(
-        ".ci",
-        ".github",
-        ".gitignore",
-        "CHANGELOG.md",
-        "CITATION.cff",
-        "CONTRIBUTING.md",
-        "LICENSE",
-        "README.md",
-    ),
-    *("docs", "mkdocs.yml", "posenc", "pyproject.toml", "tests"),
-}
+    *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md", "mkdocs.yml", "pyproject.toml"),
+    *("docs", "posenc", "tests", ".ci", ".github", ".gitignore"),
+}  # fmt: skip
 # What every project may have beside: words to whoever comes, a lock file, and the configurations of tools.
 USUAL = re.compile(
     r"(CODE_OF_CONDUCT|SECURITY)\.md|[\w-]+\.(lock|toml)|\.(editorconfig|gitattributes|devcontainer|pre-commit-config\.yaml)"

@@ -9,7 +9,6 @@ import multiprocessing
 import os
 import sys
 import threading
-from dataclasses import dataclass
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -21,18 +20,6 @@ from press.running import book_blocks
 _METHOD = "forkserver" if sys.platform == "linux" else "spawn"
 # What a book needs of others. Of press only what never changes: each process imports the rest as it is then.
 _PRELOADED = ["press.warm", "mkdocs.commands.build", "material.plugins.search.plugin"]
-
-
-@dataclass(frozen=True)
-class Order:
-    """A book that is to be built."""
-
-    language: str
-    config: Path
-    site: Path
-    url: str
-    serving: bool
-    environment: dict[str, str]
 
 
 def names(root: Path, language: str) -> list[str]:
@@ -76,8 +63,8 @@ def start(root: Path, site: Path, url: str, serving: bool) -> list[BaseProcess]:
     for language in LANGUAGES:
         config = root / "docs" / "sites" / language / "mkdocs.yml"
         address = f"{url.rstrip('/')}/{language}/" if url else ""
-        order = Order(language, config, site / language, address, serving, dict(os.environ))
-        process = context.Process(target=build, args=(order,), daemon=True)
+        told = language, config, site / language, address, serving, dict(os.environ)
+        process = context.Process(target=build, args=told, daemon=True)
         process.start()
         started.append(process)
     return started
@@ -103,7 +90,9 @@ def end_with_parent() -> None:
     threading.Thread(target=wait, daemon=True).start()
 
 
-def build(order: Order) -> None:
+def build(
+    language: str, source: Path, site: Path, url: str, serving: bool, environment: dict[str, str]
+) -> None:
     """Builds one book, in this process."""
     from mkdocs.commands.build import build as mkdocs_build
     from mkdocs.config import load_config
@@ -111,16 +100,16 @@ def build(order: Order) -> None:
 
     end_with_parent()
     os.environ.clear()
-    os.environ.update(order.environment)
+    os.environ.update(environment)
     handler = logging.StreamHandler()
-    handler.setFormatter(logging.Formatter(f"%(levelname)-7s -  [{order.language}] %(message)s"))
+    handler.setFormatter(logging.Formatter(f"%(levelname)-7s -  [{language}] %(message)s"))
     log = logging.getLogger("mkdocs")
     log.handlers, log.propagate = [handler], False
     log.setLevel(logging.INFO)
     try:
-        config = load_config(str(order.config), site_dir=str(order.site), site_url=order.url)
-        config.strict = config.strict and not order.serving  # while serving a warning is a line
-        config.plugins.on_startup(command="serve" if order.serving else "build", dirty=False)
+        config = load_config(str(source), site_dir=str(site), site_url=url)
+        config.strict = config.strict and not serving  # while serving a warning is a line
+        config.plugins.on_startup(command="serve" if serving else "build", dirty=False)
         mkdocs_build(config)
     except (BuildError, Abort) as error:
         log.error(str(error))

@@ -238,13 +238,9 @@ def font_subset(characters: Iterable[str]) -> bytes:
     """
     wanted = set(characters) | set(_ALWAYS)
     wanted |= {_SLANTED[character] for character in wanted & _SLANTED.keys()}
-    return _font_subset("".join(sorted(wanted)))
-
-
-def _font_subset(characters: str) -> bytes:
-    source = _font_file()
+    text, source = "".join(sorted(wanted)), _font_file()
     sources = (Path(__file__).read_bytes(), source.read_bytes())
-    entry = cache.key(cache.version("fonttools"), cache.version("brotli"), *sources, characters)
+    entry = cache.key(cache.version("fonttools"), cache.version("brotli"), *sources, text)
     store = cache.Store("font", suffix=".base64")
     if (kept := store.get(entry)) is not None:
         return base64.b64decode(kept)
@@ -259,7 +255,7 @@ def _font_subset(characters: str) -> bytes:
     )
     font = TTFont(source, recalcTimestamp=False)
     cutter = subset.Subsetter(options)
-    cutter.populate(text=characters)
+    cutter.populate(text=text)
     cutter.subset(font)
     _narrow_roots(font)
     buffer = io.BytesIO()

@@ -222,9 +222,7 @@ def plain_titles(items: Any) -> None:
 
 
 def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, nav: Navigation) -> None:
-    if not BOOK.language:
-        return
-    if kept(page):
+    if kept(page) or not BOOK.language:
         return
     name = page.file.src_uri
     context["twins"] = languages.twins(page.url, context["base_url"], BOOK.url, languages.having(name, BOOK))

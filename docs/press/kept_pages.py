@@ -116,7 +116,7 @@ def _common(book: Book, names: list[str], configs: Iterable[Path]) -> str:
     if pyodide.there():  # which blocks run in the page depends on what modules of posenc import
         parts += [json.dumps(pyodide.config(""), sort_keys=True), repr(dependencies.sources().imports)]
     for name in names:  # what a page says of others: their titles, how long they take, what they need
-        parts += [name, pages.front_matter_text(book.text(name))]
+        parts += [name, pages.front_matter(book.text(name))[1]]
     for language in LANGUAGES:
         folder = book.folder.parent / language
         parts += sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*.*"))

@@ -244,12 +244,6 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, list[Fault]]:
     return meta or {}, match[0], []
 
 
-def front_matter_text(text: str) -> str:
-    """What stands at the head of a page, unread."""
-    match = _FRONT_MATTER.match(text)
-    return match[0] if match else ""
-
-
 def contents(config: Path) -> list[str]:
     """The pages of a book in the order in which they are read: 'order.md', 'labs/masks.md'."""
     return list(files(yaml.safe_load(config.read_text(encoding="utf-8"))["nav"]))

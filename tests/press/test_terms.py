@@ -1,7 +1,5 @@
 """The words of the book: the list is sound, the book keeps to it, and what is not said is found."""
 
-import re
-
 import pytest
 from press.cache import ROOT
 from press.check import terms
@@ -71,12 +69,3 @@ def test_a_wrong_word_is_found(planted: str, right: str) -> None:
 )
 def test_what_may_be_said(line: str) -> None:
     assert terms.faults(line) == []
-
-
-def test_a_list_of_terms_is_read() -> None:
-    (word, claim) = terms.read(
-        "terms:\n  - {en: a, zh: 甲, symbol: x, note: [b, 乙], not: ['A+']}\n"
-        "claims:\n  - {en: c, zh: 丙, not: [d]}\n"
-    )
-    assert word == terms.Term("a", "甲", "x", ("b", "乙"), (re.compile("A+", re.IGNORECASE),))
-    assert claim.claim

@@ -1,5 +1,6 @@
 """How well colours stand out: those of a drawing from the page around it, in the light and in the dark palette."""
 
+import colorsys
 import functools
 import re
 from collections.abc import Callable, Iterator
@@ -42,17 +43,10 @@ def palettes() -> dict[str, tuple[RGBA, RGBA]]:
 def rgba(known: dict[str, str], name: str) -> RGBA:
     """The colour that a property of a style sheet holds."""
     value = re.sub(r"var\((--[\w-]+)\)", lambda match: known[match[1]], known[name]).strip()
-    if match := re.fullmatch(
-        r"hsla?\(([\d.]+)(?:deg)?,([\d.]+)%,([\d.]+)%,?([\d.]*)\)", value.replace(" ", "")
-    ):
-        hue, saturation, lightness = float(match[1]), float(match[2]) / 100, float(match[3]) / 100
-        spread = saturation * min(lightness, 1 - lightness)
-
-        def channel(n: int) -> float:
-            k = (n + hue / 30) % 12
-            return lightness - spread * max(-1.0, min(k - 3, 9 - k, 1.0))
-
-        return channel(0), channel(8), channel(4), float(match[4] or 1)
+    hsl = r"hsla?\(([\d.]+)(?:deg)?,([\d.]+)%,([\d.]+)%,?([\d.]*)\)"
+    if match := re.fullmatch(hsl, value.replace(" ", "")):
+        hue, saturation, lightness = float(match[1]) / 360, float(match[2]) / 100, float(match[3]) / 100
+        return *colorsys.hls_to_rgb(hue, lightness, saturation), float(match[4] or 1)
     return to_rgba(value)
 
 

@@ -72,15 +72,6 @@ def test_a_broken_head_in_the_second_book_alone_stops_a_build_by_page_and_line(m
     assert "Traceback" not in said
 
 
-def test_a_failing_cell_stops_a_build_by_file_and_line(mini_book: Path) -> None:
-    lab = next((mini_book / "docs" / "labs").glob("*.py"))
-    lab.write_text(lab.read_text().replace("6 * 7", "6 / 0"))
-    status, said, _ = build(mini_book, mini_book / "site", POSENC_CACHE=str(mini_book / "cache"))
-    assert status != 0, said
-    assert f"docs/labs/{lab.name}:5: ZeroDivisionError" in said
-    assert "print(6 / 0)" in said
-
-
 def test_a_lab_is_run_once_a_draft_stands_alone_and_what_was_removed_is_gone(mini_book: Path) -> None:
     head = "---\ntitle: D\ndescription: d\ndraft: true\n---\n"
     (mini_book / "docs" / "en" / "draft.md").write_text(f"{head}# D {{#d}}\n\nText.\n", encoding="utf-8")

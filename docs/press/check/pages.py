@@ -380,24 +380,12 @@ def _difference(english: ast.AST, chinese: ast.AST, line: int = 0) -> tuple[int,
                 if (found := _difference(one_of_ours, one_of_theirs, line)) is not None:
                     return found
             elif one_of_ours != one_of_theirs:
-                at = getattr(one_of_theirs, "lineno", line)
-                return (
-                    at,
-                    f"the code differs from the English page: {_show(one_of_ours)}, {_show(one_of_theirs)}",
-                )
+                return getattr(one_of_theirs, "lineno", line), _unequal(one_of_ours, one_of_theirs)
     return None
 
 
 def _without_language(keywords: list[ast.keyword], language: str) -> list[ast.keyword]:
-    return [
-        keyword
-        for keyword in keywords
-        if not (
-            keyword.arg == "lang"
-            and isinstance(keyword.value, ast.Constant)
-            and keyword.value.value == language
-        )
-    ]
+    return [keyword for keyword in keywords if ast.unparse(keyword) != f"lang={language!r}"]
 
 
 def _same_constant(english: object, chinese: object) -> bool:
@@ -420,12 +408,9 @@ def _difference_of_f_strings(
     return line, _unequal(english, chinese)
 
 
-def _unequal(english: ast.AST, chinese: ast.AST) -> str:
-    return f"the code differs from the English page: {_show(english)}, {_show(chinese)}"
-
-
-def _show(value: object) -> str:
-    return ast.unparse(value) if isinstance(value, ast.AST) else repr(value)
+def _unequal(*differ: object) -> str:
+    shown = (ast.unparse(each) if isinstance(each, ast.AST) else repr(each) for each in differ)
+    return f"the code differs from the English page: {', '.join(shown)}"
 
 
 def _same_text(english: Fence, chinese: Fence) -> Faults:

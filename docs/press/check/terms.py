@@ -23,11 +23,10 @@ _QUOTED = re.compile(r"“[^“”\n]*”|\"[^\"\n]*\"")
 
 @dataclass(frozen=True)
 class Term:
-    """One idea: its word in both languages, its symbol, a note in both, and what is not said for it."""
+    """One idea: its word in both languages, a note in both, and what is not said for it."""
 
     en: str
     zh: str
-    symbol: str = ""
     note: tuple[str, str] = ("", "")
     wrong: tuple[re.Pattern[str], ...] = ()
     claim: bool = False
@@ -55,7 +54,6 @@ def read(text: str) -> Iterator[Term]:
             yield Term(
                 entry["en"],
                 entry["zh"],
-                entry.get("symbol", ""),
                 (english, chinese),
                 tuple(re.compile(wrong, re.IGNORECASE) for wrong in entry.get("not", [])),
                 kind == "claims",
