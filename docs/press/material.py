@@ -4,7 +4,7 @@ All of it stands here, so that a new version cannot undo a change without a word
 each build, and a test says which one it is. What is only styled (book.css) is seen in a browser.
 """
 
-import importlib.util
+import importlib.resources
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,10 +73,7 @@ PATCHES = [
 
 def material() -> Path:
     """The folder of the installed package."""
-    found = importlib.util.find_spec("material")
-    if found is None or found.origin is None:
-        raise ModuleNotFoundError("the package mkdocs-material is not installed")
-    return Path(found.origin).parent
+    return Path(str(importlib.resources.files("material")))
 
 
 def broken(package: Path) -> list[str]:

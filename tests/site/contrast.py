@@ -4,13 +4,12 @@ import colorsys
 import functools
 import re
 from collections.abc import Callable, Iterator
-from importlib.resources import files
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgba
 from press.cache import ROOT
+from press.material import material
 
 from posenc.plot._style import COLORS, GREY
 
@@ -24,7 +23,7 @@ RGBA = tuple[float, float, float, float]
 @functools.cache
 def palettes() -> dict[str, tuple[RGBA, RGBA]]:
     """Ground and letters of the light and the dark page, as the style sheets of Material and the book say."""
-    folder = Path(str(files("material").joinpath("templates/assets/stylesheets")))
+    folder = material() / "templates/assets/stylesheets"
     (theme,), (main,) = folder.glob("palette.*.min.css"), folder.glob("main.*.min.css")
     sheets = [path.read_text(encoding="utf-8") for path in (main, theme, ROOT / "docs/theme/book.css")]
     result = {}

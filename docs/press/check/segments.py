@@ -78,11 +78,8 @@ class Piece:
             for run in re.findall(rf"(?:(?:{'|'.join(_ENGLISH)}|and)s?\b[ -]*)+", words)
         ]
         for run in runs:
-            values = [
-                v
-                for v in ((_ENGLISH | _CHINESE).get(word.rstrip("s") if word != "s" else "") for word in run)
-                if v is not None
-            ]
+            known = ((_ENGLISH | _CHINESE).get(word.rstrip("s")) for word in run)
+            values = [value for value in known if value is not None]
             found |= {str(value) for value in (*values, _sum(values))}
         return found
 

