@@ -139,7 +139,7 @@ DRAWING = """
 import matplotlib.pyplot as plt
 _, (one, other, bars, table) = plt.subplots(1, 4)
 one.plot([0, 1, 2, 3, 4], [0, 1, 3, -1, 0])
-one.plot([0, 1, 2, 3, 4], [2, 2, 2, 2, 1], "--")
+one.plot([0, 1, 2, 3, 4], [2, 1.9, 2, 2, 1], "--")
 one.axhline(7)
 other.plot([4, 3, 2, 1, 0], [1, 1, 2, 4, 5], "s-.")
 other.plot([2], [2.126], "^")
