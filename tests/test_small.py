@@ -26,12 +26,8 @@ def lines_of_code(source: str) -> int:
 
 
 def test_lines_of_code() -> None:
-    assert (
-        lines_of_code(
-            '"""A\n\nb."""\n\n# c\nx = (\n    1,\n)\n\n\ndef f():\n    """D."""\n    return x  # e\n'
-        )
-        == 5
-    )
+    source = '"""A\n\nb."""\n\n# c\nx = (\n    1,\n)\n\n\ndef f():\n    """D."""\n    return x  # e\n'
+    assert lines_of_code(source) == 5
 
 
 @pytest.mark.parametrize("name", ["README.md", "CITATION.cff"])
