@@ -312,10 +312,9 @@ def visit(browser: Browser, url: str, looks: Sequence[Look] = LOOKS, all_parts: 
     Formulas, drawings and code, which are alike on all pages, take axe most of its time: not `all_parts`.
     """
     result = Visit(url)
-    context = browser.new_context(
+    with browser.new_context(
         viewport={"width": PHONE[0], "height": PHONE[1]}, color_scheme="light", reduced_motion="reduce"
-    )
-    try:
+    ) as context:
         context.add_init_script(SHIFTS)
         page = context.new_page()
         responses = watch(page, result)
@@ -336,8 +335,6 @@ def visit(browser: Browser, url: str, looks: Sequence[Look] = LOOKS, all_parts: 
         page.evaluate("for (const folded of document.querySelectorAll('details')) folded.open = true")
         result.wide = page.evaluate(WIDE)
         result.copied = page.evaluate(COPIED)
-    finally:
-        context.close()
     return result
 
 

@@ -258,14 +258,11 @@ def test_the_folder_opens_from_disk(browser: Browser, folder: Path, name: str) -
 def opened(browser: Browser, folder: Path, name: str) -> list[str]:
     """What a page from disk lacks or complains of."""
     file, _, query = name.partition("?")
-    page = browser.new_page()
     visit = Visit((folder / file).as_uri() + (f"?{query}" if query else ""))
-    browsing.watch(page, visit)
-    try:
+    with browser.new_page() as page:
+        browsing.watch(page, visit)
         page.goto(visit.url)
         page.wait_for_load_state("networkidle")
-    finally:
-        page.close()
     return visit.elsewhere + visit.failed + visit.console
 
 

@@ -1,5 +1,6 @@
 """The build runs blocks once, names what is wrong by page and line, and draws the same figure every time."""
 
+import contextlib
 import os
 import random
 import re
@@ -415,7 +416,7 @@ def test_units_run_in_a_process_of_their_own_and_the_next_go_on_after_a_crash(dr
     def output(code: str) -> str:
         return interpreter.run([[code]])[0].output
 
-    try:
+    with contextlib.closing(interpreter):
         assert output("import posenc\nposenc.mark = 1\nprint(posenc.__name__)\n") == "posenc\n"
         assert output("import posenc\nprint(hasattr(posenc, 'mark'))\n") == "False\n"
         assert output("import os\nos.system('echo not me')\nprint(1)\n") == "1\n"
@@ -433,20 +434,15 @@ def test_units_run_in_a_process_of_their_own_and_the_next_go_on_after_a_crash(dr
         said, line = error(f"{own}limit.__enter__()\nsum(range(10**12))\n")
         assert "Timeout (0:00:00.600000)" in said
         assert line == 5
-    finally:
-        interpreter.close()
 
 
 def test_a_warm_process_takes_posenc_as_it_is_now(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "ROOT", package.parent)
-    interpreter = execute.Interpreter()
-    try:
+    with contextlib.closing(execute.Interpreter()) as interpreter:
         for value in ("1", "2"):
             (package / "two.py").write_text(f"value = {value}  # {'x' * int(value)}\n")
             interpreter.fresh()
             assert interpreter.run([["from posenc import f\nprint(f())\n"]])[0].output == f"{value}\n"
-    finally:
-        interpreter.close()
 
 
 def test_a_continued_block_sees_what_came_before_and_draws_its_own_figure() -> None:

@@ -194,25 +194,21 @@ def _css(text: str) -> str:
 def printed(browser: Browser, site: Path, language: str) -> bytes:
     """The PDF of a book."""
     html, headings = document(site, language)
-    page = browser.new_page(color_scheme="light")
     missing: list[str] = []
-    page.on("requestfailed", lambda request: missing.append(request.url))
-    try:
-        with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder) / "book.html"
-            file.write_text(html, encoding="utf-8")
-            page.goto(file.as_uri(), timeout=600_000)  # ms: a busy machine is slow, and no fault
-            book = page.pdf(prefer_css_page_size=True, print_background=True, tagged=True, outline=True)
-            if missing:
-                raise ValueError(f"the {language} book lacks {', '.join(missing)}")
-            reader = PdfReader(io.BytesIO(book))
-            pages = [reader.get_destination_page_number(mark) or 0 for mark in _flat(reader.outline)]
-            if len(pages) != len(headings):
-                raise ValueError(f"the {language} book has {len(headings)} headings, {len(pages)} bookmarks")
-            page.evaluate(NUMBERS, {heading.id: n + 1 for heading, n in zip(headings, pages, strict=True)})
-            numbers = page.pdf(prefer_css_page_size=True, page_ranges=f"2-{pages[1]}")  # of the contents
-    finally:
-        page.close()
+    with browser.new_page(color_scheme="light") as page, tempfile.TemporaryDirectory() as folder:
+        page.on("requestfailed", lambda request: missing.append(request.url))
+        file = Path(folder) / "book.html"
+        file.write_text(html, encoding="utf-8")
+        page.goto(file.as_uri(), timeout=600_000)  # ms: a busy machine is slow, and no fault
+        book = page.pdf(prefer_css_page_size=True, print_background=True, tagged=True, outline=True)
+        if missing:
+            raise ValueError(f"the {language} book lacks {', '.join(missing)}")
+        reader = PdfReader(io.BytesIO(book))
+        pages = [reader.get_destination_page_number(mark) or 0 for mark in _flat(reader.outline)]
+        if len(pages) != len(headings):
+            raise ValueError(f"the {language} book has {len(headings)} headings, {len(pages)} bookmarks")
+        page.evaluate(NUMBERS, {heading.id: n + 1 for heading, n in zip(headings, pages, strict=True)})
+        numbers = page.pdf(prefer_css_page_size=True, page_ranges=f"2-{pages[1]}")  # of the contents
     return _finished(book, numbers, headings)
 
 

@@ -100,11 +100,8 @@ class Runs:
         jobs, start = self.jobs(twins), time.perf_counter()
         count = sum(map(len, jobs))
         if count:
-            workers = Workers(len(jobs))
-            try:
+            with contextlib.closing(Workers(len(jobs))) as workers:
                 workers.run(iter(jobs), self.take)
-            finally:
-                workers.close()
             self.store.prune()
             seconds = time.perf_counter() - start
             log.info("Ran %d block%s in %.1f seconds", count, "s" * (count > 1), seconds)
