@@ -146,6 +146,10 @@
      From disk a browser fetches no modules: there they stay as they are. */
   if (!fromDisk && document.querySelector("figure.table")) import("./table.js");
 
+  /* --- The same place in the other book: the heading, or the state of a figure --------------------------------*/
+  const twin = document.querySelector(".book-language");
+  twin?.addEventListener("click", () => (twin.hash = location.hash));
+
   /* --- Figures that move ----------------------------------------------------------------------------------
      From disk a browser fetches no modules: there the drawings stay as they are. */
   if (!fromDisk && document.querySelector(".live")) import("./live/index.js");

@@ -85,7 +85,7 @@ def said(box: Locator, words: str, what: str = "", wait: int | None = None) -> N
 
 def below(box: Locator) -> Locator:
     """What a run has put below a block."""
-    return box.locator("xpath=following-sibling::*[1][contains(@class, 'run-output')]")
+    return box.locator("xpath=following-sibling::*[contains(@class, 'run-output')][1]")
 
 
 def shown(box: Locator) -> str:
@@ -183,16 +183,19 @@ def test_python_runs(page: Page, address: str) -> None:
 @harmed(Harm("output stays beside", style=".output[hidden] { display: block !important }"))
 @harmed(Harm("figure stays beside", style="figure[hidden], .live[hidden] { display: block !important }"))
 def test_what_a_block_gives_takes_the_place_of_what_the_book_has(page: Page, address: str) -> None:
-    """And once more."""
+    """And once more. A figure that moves stays, and what its block gives comes under it."""
     visit = played(page, f"{address}en/{CHAPTER}")
     for needs, kind in (("numpy", "output"), ("matplotlib", "figure")):
-        for number in (0, 1, 0):
+        for number in (1, 0, 1):
             box = block(page, needs, number)
             box.locator(".run-run").click()
             said(box, "Ran in")
         theirs = below(box).locator("xpath=following-sibling::*[1]")
         assert not theirs.is_visible(), f"the book's {kind} stays beside the new one"
     assert below(box).locator("figcaption").is_visible(), "no caption below a figure of the book's own code"
+    moving = page.locator(".live.on")
+    assert moving.is_visible(), "the figure that moves has gone"
+    assert moving.locator("xpath=following-sibling::*[1]").get_attribute("class") == "output run-output"
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map((node) => node.id)")
     assert len(ids) == len(set(ids)), "two elements have one id"
     assert visit.complaints == []

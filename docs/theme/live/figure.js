@@ -14,7 +14,7 @@
      }
      customElements.define("live-kernel", Kernel);
 
-   A control is a number with `min`, `max`, a `step` (1) and perhaps `log`, a choice among `options`, or a yes or no.
+   A control is a number with `min`, `max`, a `step` (1) and perhaps `log` (with `twos`), a choice among `options`, or a yes or no.
    What stands in the page's comment, and what the address says, comes before its `value`. */
 
 export const [BLUE, ORANGE, GREEN, PURPLE, GOLD, GREY] = ["#0072b2", "#d55e00", "#008a65", "#b0578d", "#a07800", "#767676"];
@@ -27,6 +27,18 @@ const language = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
 
 /** A number as the book prints it. */
 export const shown = (x, digits = 2) => x.toFixed(digits).replace(/^-(?=0\.?0*$)/, "").replace("-", "−");
+
+/** Where the slider of a logarithmic number stops: at both ends, and between them at round values, `twos` at powers of
+    two and halfway between. */
+function stops({ min, max, step = 1, twos }) {
+  const ladder = twos ? [1, 1.5] : [1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.6, 4, 4.5, 5, 5.6, 6.3, 7.1, 8, 9];
+  const by = twos ? 2 : 10;
+  const found = [];
+  for (let scale = by ** Math.floor(Math.log(min) / Math.log(by) - 1); scale <= max; scale *= by)
+    found.push(...ladder.map((x) => Number((x * scale).toPrecision(6))));
+  const taken = (x) => x > min && x < max && (!isWhole({ step }) || (x - min) % step === 0);
+  return [min, ...found.filter(taken), max];
+}
 
 const isNumber = ({ min }) => min !== undefined;
 const isWhole = ({ step = 1 }) => Number.isInteger(step);
@@ -46,6 +58,7 @@ export class LiveFigure extends HTMLElement {
     [this.svg, this.form, this.said, this.heard] = panel.children;
     for (const named of [this.svg, this.form]) named.setAttribute("aria-label", this.words.drawing);
     this.inputs = {};
+    this.stops = {};
     const few = document.createElement("div"); // what shares a row: choices, and Reset
     for (const control of controls) (isNumber(control) ? this.form : few).append(this.made(control));
     const reset = document.createElement("button");
@@ -127,7 +140,8 @@ export class LiveFigure extends HTMLElement {
     } else if (isNumber(control)) {
       const { min, max, log } = control;
       const step = control.step ?? 1;
-      const [from, to, by] = log ? [Math.log10(min), Math.log10(max), 0.01] : [min, max, step];
+      if (log) this.stops[name] = stops(control);
+      const [from, to, by] = log ? [0, this.stops[name].length - 1, 1] : [min, max, step];
       row.className = "live-number";
       row.innerHTML = `${label}<input type="range" id="${id}" min="${from}" max="${to}" step="${by}">
         <input type="number" aria-label="${this.words[name]}" min="${min}" max="${max}" step="${isWhole(control) ? step : "any"}">`;
@@ -146,12 +160,7 @@ export class LiveFigure extends HTMLElement {
   /** What an input says, now; whether that is a value. */
   moved(control, input) {
     let text = input.type === "checkbox" ? String(input.checked) : input.value;
-    if (control.log && input.type === "range") {
-      const { min, max, step = 1 } = control;
-      const value = Number((10 ** input.value).toPrecision(3));
-      const nearest = isWhole(control) ? min + step * Math.round((value - min) / step) : value;
-      text = String(Math.min(Math.max(nearest, min), max));
-    }
+    if (control.log && input.type === "range") text = String(this.stops[control.name][input.value]);
     const value = this.read(control, text);
     if (value === undefined) {
       input.setAttribute("aria-invalid", true);
@@ -174,10 +183,16 @@ export class LiveFigure extends HTMLElement {
         if (input === hand) continue;
         input.removeAttribute("aria-invalid");
         if (input.type === "checkbox") input.checked = value;
-        else input.value = control.log && input.type === "range" ? Math.log10(value) : value;
+        else input.value = control.log && input.type === "range" ? this.nearest(control, value) : value;
       }
       if (control.log) this.inputs[control.name][0].setAttribute("aria-valuetext", value);
     }
+  }
+
+  /** The stop of a slider that is nearest to a value, by their ratio. */
+  nearest({ name }, value) {
+    const ratios = this.stops[name].map((stop) => Math.abs(Math.log(stop / value)));
+    return ratios.indexOf(Math.min(...ratios));
   }
 
   /** Another state, all at once. */

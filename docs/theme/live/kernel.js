@@ -9,7 +9,7 @@ const STYLES = [
   { stroke: BLUE, "stroke-width": 1.4 },
   { stroke: ORANGE, "stroke-width": 1.4, "stroke-dasharray": "5 3" },
 ];
-const width = (name, value) => ({ name, min: 2, max: 512, step: 2, log: true, value });
+const width = (name, value) => ({ name, min: 2, max: 512, step: 2, log: true, twos: true, value });
 const base = (name, value) => ({ name, min: 1.5, max: 1e6, step: 0.1, log: true, value });
 
 class Kernel extends LiveFigure {

@@ -19,7 +19,7 @@ class RotaryContexts extends LiveFigure {
   static box = [346, 290];
   static rows = 3;
   static controls = [
-    { name: "length", min: 512, max: 131072, log: true, value: 32768 },
+    { name: "length", min: 512, max: 131072, log: true, twos: true, value: 32768 },
     { name: "factor", min: 1, max: 32, step: 0.01, log: true, value: 8 },
     { name: "method", options: Object.keys(METHODS), value: "ntk" },
   ];

@@ -189,9 +189,9 @@ export function reset(block) {
 /* What the page itself shows of a block: its output and its drawing. */
 function printed(block) {
   const found = [];
-  let next = (block.panel ?? block.box).nextElementSibling;
+  let next = block.box.nextElementSibling;
   for (; next?.matches(".output, figure.plot, .live"); next = next.nextElementSibling) found.push(next);
-  return found;
+  return found.filter((each) => each !== block.panel);
 }
 
 const chain = (block) => (block.after ? [...chain(blocks.get(block.after)), block] : [block]);
@@ -225,7 +225,8 @@ export async function run(block) {
   if (signal.reason !== "reset") results.end(result);
 }
 
-/* The panel under a block: it takes the place of what the page shows there, as soon as there is something new. */
+/* The panel under a block: it takes the place of what the page shows there, as soon as there is something new. A figure
+   that moves stays, and the panel comes under it. */
 class Results {
   constructor(block, edited) {
     Object.assign(this, { block, edited, fresh: false, figures: 0 });
@@ -238,10 +239,11 @@ class Results {
     const theirs = printed(block);
     block.panel?.remove();
     block.panel = made("div", "output run-output");
-    block.box.after(block.panel);
+    const moving = theirs.find((each) => each.matches(".live.on"));
+    (moving ?? block.box).after(block.panel);
     this.text = theirs.find((each) => each.matches(".output"))?.textContent.trimEnd();
     this.plots = theirs.filter((each) => each.matches("figure, .live"));
-    for (const each of theirs) each.hidden = true;
+    for (const each of theirs) each.hidden = each !== moving;
     block.buttons.reset.hidden = false;
   }
 
