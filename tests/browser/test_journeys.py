@@ -161,6 +161,10 @@ def test_the_switch_leads_to_the_same_page_of_the_other_book_and_back(page: Page
         page.wait_for_load_state()
         assert page.url == f"{address}{book}/{LAB}", f"{label} leads to {page.url}"
         assert page.locator("html").get_attribute("lang") == book
+    page.goto(f"{address}en/shift.html#shift-rotation.k=5")
+    page.get_by_role("link", name="中文", exact=True).click()
+    page.wait_for_load_state()
+    assert page.url == f"{address}zh/shift.html#shift-rotation.k=5", "the place is lost"
     assert visit.complaints == []
 
 
