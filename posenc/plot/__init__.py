@@ -18,8 +18,6 @@ from posenc.plot.extrapolation import (
     accuracy_by_length,
     cosine_sums,
     distance_weights,
-    entropy_curves,
-    needed_scores,
     score_by_position,
     seen_angles,
 )
@@ -48,9 +46,9 @@ from posenc.plot.times import clip_axis
 __all__ = [
     "accuracy_by_length", "alibi_maps", "alibi_rows", "alibi_weights", "attention_blurs", "attention_map",
     "attention_pair", "axis_pairs", "bias_curves", "clip_axis", "clock_hands", "code_distances", "cosine_sums",
-    "curves", "distance_profiles", "distance_weights", "entropy_curves", "graph_codes", "grid_maps",
+    "curves", "distance_profiles", "distance_weights", "graph_codes", "grid_maps",
     "head_scores", "heat_map", "kernel_curves", "leak_paths", "locality_curves", "mask_maps", "nearest_codes",
-    "needed_scores", "offset_stripes", "order_blindness", "output_mask_bars", "padding_sides", "period_comb",
+    "offset_stripes", "order_blindness", "output_mask_bars", "padding_sides", "period_comb",
     "position_entries", "rbf_bumps", "ring_schedule", "rotating_pairs", "score_by_position", "score_curves",
     "score_decay", "seen_angles", "shard_rows", "shift_arrows", "shift_errors", "sum_bars", "table_lengths",
     "table_sum", "toeplitz_maps", "training_panels", "vector_sum", "waveforms", "wavelength_ladder",

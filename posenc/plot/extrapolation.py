@@ -14,7 +14,7 @@ from matplotlib.patches import Patch, Wedge
 
 from posenc._arrays import Array
 from posenc._checks import integer
-from posenc.extrapolation import first_negative, score_needed, turns, unseen_angles
+from posenc.extrapolation import first_negative, turns, unseen_angles
 from posenc.plot._checks import (
     as_labelled,
     as_lengths,
@@ -28,7 +28,7 @@ from posenc.plot._curves import draw_curves, log_axis, shade, spread, trained_li
 from posenc.plot._dials import beside, dial, over
 from posenc.plot._figures import given_or_new, new_figure, quiet
 from posenc.plot._labels import legend_above, legend_of_all, name_all, name_axes, plain_ticks, short, title
-from posenc.plot._style import BLUE, COLORS, GREY, LINES, MARKERS, ORANGE, Lang, picture, word
+from posenc.plot._style import BLUE, COLORS, LINES, MARKERS, ORANGE, Lang, picture, word
 from posenc.sinusoidal import sinusoidal_frequencies
 
 ANGLES: dict[str, dict[str, Any]] = {
@@ -76,36 +76,6 @@ def seen_angles(
 
 
 @picture
-def entropy_curves(
-    entropies: Mapping[str, Array],
-    lengths: Sequence[int],
-    *,
-    trained: int | None = None,
-    ax: Axes | None = None,
-    lang: Lang = "en",
-) -> Axes:
-    """Over how many keys attention spreads as they become more, the entropy; grey: if all had the same weight.
-
-    Args:
-        entropies: label to entropies in nats (lengths,), such as means of
-            `posenc.extrapolation.attention_entropy`; one to five.
-        lengths: numbers of keys, ascending, at least 1.
-        trained: length of training, drawn as a line.
-    """
-    n = as_lengths(lengths)
-    shown = as_labelled("entropies", entropies, (len(n),), most=len(COLORS) - 1, low=-1e-9)
-    trained = _trained(trained)
-    ax = given_or_new(ax, 3.0)
-    trained_line(ax, trained, lang)
-    ax.plot(n, np.log(n), color=GREY, linewidth=2.5, label=word("equal weights", lang))
-    draw_curves(ax, shown, n, marks=4)
-    log_axis(ax, n)
-    name_axes(ax, lang, "number of keys", "entropy").set_ylim(0, None)
-    legend_above(ax)
-    return ax
-
-
-@picture
 def cosine_sums(
     bases: Sequence[float], dim: int, n: int, *, ax: Axes | None = None, lang: Lang = "en"
 ) -> Axes:
@@ -149,33 +119,6 @@ def _ends_of_stretches(omega: np.ndarray, n: int) -> np.ndarray:
         sums = np.cos(k[:, None] * omega).mean(axis=1)
         points += [(k[j], sums[j]) for j in sorted({int(sums.argmin()), int(sums.argmax())})]
     return np.array(points).T
-
-
-@picture
-def needed_scores(
-    biases: Mapping[str, Array], *, share: float = 0.5, ax: Axes | None = None, lang: Lang = "en"
-) -> Axes:
-    """How high a key has to score for a share of the weight, by its distance, if all others score 0.
-
-    The query is the last token; the text is as long as the row of biases. See `posenc.extrapolation.score_needed`.
-
-    Args:
-        biases: label to the bias of each key (n,), finite; one to six, n at least 3.
-        share: of the weight, between 0 and 1.
-    """
-    shown = as_labelled("biases", biases, ("n",))
-    for label, row in shown.items():
-        if len(row) < 3:
-            raise ValueError(f"biases[{label!r}] must have shape (n,) with n >= 3, got {row.shape}")
-    needed = [score_needed(row, share) for row in shown.values()]
-    ax = given_or_new(ax, 3.0)
-    for label, scores, color, line in zip(shown, needed, COLORS, LINES, strict=False):
-        back = np.unique(np.geomspace(1, len(scores) - 1, 100).round()).astype(int)
-        ax.plot(back, scores[len(scores) - 1 - back], color=color, linestyle=line, label=label)
-    name_axes(quiet(ax), lang, "key distance", "score needed").set_xscale("log")
-    plain_ticks(ax.xaxis)
-    legend_above(ax)
-    return ax
 
 
 @picture

@@ -11,7 +11,6 @@ from matplotlib.patches import StepPatch, Wedge
 from scipy import sparse
 
 from posenc import alibi_bias, apply_rotary, causal_mask, dot_product_attention, plot, sinusoidal_encoding
-from posenc.extrapolation import score_needed
 from posenc.locality import gaussian_weights, rbf_kernel
 from posenc.masks import combine_masks, key_padding_mask
 from posenc.parallel import Scheme, ring_work, shard_positions
@@ -498,12 +497,6 @@ def test_seen_angles() -> None:
     assert [ax.get_ylabel() for ax in figure.axes[::3]] == ["a", "b"]
 
 
-def test_entropy_curves() -> None:
-    ax = plot.entropy_curves({"a": [1.0, 1.5]}, [4, 64], trained=4)
-    assert curves(ax) == {"equal weights": [np.log(4), np.log(64)], "a": [1.0, 1.5]}
-    assert ticks(ax.xaxis) == ["4", "64"]
-
-
 def test_cosine_sums() -> None:
     ax = plot.cosine_sums([10_000.0, 500_000.0], 128, 4096)
     assert [x for x, _ in marked(ax, "o")] == [1707]  # the first negative sum; the other base has none
@@ -514,13 +507,6 @@ def test_cosine_sums() -> None:
     np.testing.assert_allclose(means, everywhere[distances.astype(int) - 1])
     assert (means.min(), means.max()) == (everywhere.min(), everywhere.max())
     assert len(distances) < 250
-
-
-def test_needed_scores() -> None:
-    row = alibi_bias(0.25, 1, 60)[0]
-    back, needed = points(plot.needed_scores({"a": row}, share=0.9).lines[0]).T
-    assert (back[0], back[-1]) == (1, 59)
-    np.testing.assert_allclose(needed, score_needed(row, 0.9)[59 - back.astype(int)])
 
 
 def test_distance_weights() -> None:

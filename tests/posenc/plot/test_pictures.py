@@ -62,8 +62,6 @@ PICTURES: dict[str, dict[str, Any]] = {
         "steps": False, "broad": False, "trained": 16, "chance": 0.6},
     "distance_profiles": {"codes": {"a": TABLE, "b": 2 * TABLE}, "position": 12},
     "distance_weights": {"panels": {"a": SHARES[:4], "b": RUNS[:, :3]}, "trained": 4},
-    "entropy_curves": {"entropies": {"a": np.log([32, 100, 500]) - 1, "b": np.ones(3)},
-        "lengths": [32, 256, 2048], "trained": 32},
     "graph_codes": {"graph": np.roll(np.eye(5), 1, axis=0),
         "places": np.array([[0.0, 2], [2, 1], [1, -1], [-1, -1], [-2, 1]]),
         "codes": {"a": np.arange(-2.0, 3), "b": np.arange(5.0)}},
@@ -74,7 +72,6 @@ PICTURES: dict[str, dict[str, Any]] = {
     "leak_paths": {"layers": [SHARES, SHARES], "padding_mask": PADS},
     "locality_curves": {"scores": CURVES, "weights": True},
     "mask_maps": {"masks": {"a": np.triu(np.ones((9, 9), bool), 1), "b": np.tri(9, dtype=bool)}},
-    "needed_scores": {"biases": {"a": np.zeros(40), "b": -np.arange(39.0, -1, -1)}, "share": 0.5},
     "nearest_codes": {"dims": [2, 4, 8, 16, 64], "n": 2000, **BASE},
     "offset_stripes": {"offset": 3, "dim": 32, "gains": np.array([1.0, 4, 16, 64]), "n": 40, **BASE},
     "order_blindness": {"first": list("abc"), "first_outputs": TABLE[:3], "second": list("cab"),
@@ -298,10 +295,10 @@ MOST = {
     4: "alibi_maps.slopes alibi_rows.slopes attention_blurs.peaks distance_weights.panels grid_maps.maps "
     "offset_stripes.gains rotating_pairs.places seen_angles.methods seen_angles.pairs shift_arrows.pairs "
     "table_lengths.tables toeplitz_maps.scores",
-    5: "entropy_curves.entropies shift_arrows.positions training_panels.embedding",
+    5: "shift_arrows.positions training_panels.embedding",
     6: "alibi_weights.slopes bias_curves.biases clock_hands.positions cosine_sums.bases curves.curves "
     "distance_profiles.codes graph_codes.codes head_scores.wavelengths "
-    "locality_curves.scores nearest_codes.dims needed_scores.biases score_by_position.curves shift_errors.errors",
+    "locality_curves.scores nearest_codes.dims score_by_position.curves shift_errors.errors",
     30: "accuracy_by_length.panels",
 }
 LEAST = {
@@ -354,13 +351,11 @@ def test_integers_are_not_too_small(least: int, places: str) -> None:
         ("curves", {"x": None}, "x must be numbers above 0 on a logarithmic axis, got None"),
         ("curves", {"x": np.arange(40)}, "x must be above 0, got 0"),
         ("distance_profiles", {"position": 40}, r"position must lie in 0\.\.39, got 40"),
-        ("entropy_curves", {"lengths": [32, 8, 64]}, r"lengths must ascend, got \[32, 8, 64\]"),
         ("graph_codes", {"graph": "path"}, "graph must be an array .* got 'path'"),
         ("grid_maps", {"place": (5, 0)}, r"place must lie in 0\.\.4, got 5"),
         ("head_scores", {"wavelengths": [0.0]}, "wavelengths must be above 0, got 0"),
         ("heat_map", {"codes": np.zeros((3, 0))}, r"codes must have shape \(n, dim\), .*got \(3, 0\)"),
         ("kernel_curves", {"dims": [5]}, "each of dims must be even .* got 5"),
-        ("needed_scores", {"biases": {"a": np.zeros(2)}}, r"biases\['a'\] must have shape \(n,\) with n >= 3"),
         ("offset_stripes", {"gains": [0]}, "gains must be above 0, got 0"),
         ("offset_stripes", {"n": 6}, "n must be above 6 for offset 3, got 6"),
         ("output_mask_bars", {"changes": {"a": (1, -1)}}, r"changes\['a'\] must be at least 0, got -1"),
