@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import addition, alibi, grids, learned, locality, sinusoidal
+from posenc import addition, alibi, learned, sinusoidal
 from posenc import rotary as rope
 from tests.posenc.calls import FORMULAS, Call
 
@@ -30,14 +30,19 @@ def low(dtype: torch.dtype) -> Convert:
     return lambda array: (x := tensor(array)).to(dtype if x.is_floating_point() else x.dtype)
 
 
-def results(given: Call, convert: Convert) -> list[Any]:
-    """What is called with arrays of a library, those within lists among them."""
+def converted(given: Call, convert: Convert) -> dict[str, Any]:
+    """The arguments that are or hold arrays, as those of a library."""
     changed: dict[str, Any] = {}
     for name, x in given.arguments.items():
         arrays = x if isinstance(x, list) else [x]
         if any(isinstance(array, np.ndarray) for array in arrays):
             changed[name] = [convert(a) for a in x] if isinstance(x, list) else convert(x)
-    return given(**changed)
+    return changed
+
+
+def results(given: Call, convert: Convert) -> list[Any]:
+    """What is called with arrays of a library, those within lists among them."""
+    return given(**converted(given, convert))
 
 
 def named(*names: str) -> list[Call]:
@@ -77,7 +82,7 @@ def test_the_result_is_of_the_callers_library_and_equals_that_of_numpy(given: Ca
 ROUNDED = named(
     "add_positions", "concat_positions", "interpolate_grid", "reorder_grid", "interpolate_table", "learned_encoding",
     "offset_query", "apply_rotary", "apply_rotary_axes", "apply_xpos", "relative_bias", "t5_bias", "kerple_bias",
-    "fire_bias", "shaw_attention", "ring_attention",
+    "fire_bias", "shaw_attention", "ring_attention", "dot_product_attention",
 )  # fmt: skip
 
 
@@ -144,23 +149,93 @@ def test_an_integer_counts_in_the_library_of_the_dtype(given: Call) -> None:
         np.testing.assert_allclose(in_torch.numpy(), counted, atol=1e-15)
 
 
-# --- Graphs, types, and libraries that lack something
+# --- What torch does with a formula
 
-# With constants of NumPy, which torch.compile knows by another dtype.
-GRAPHS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
-    "frequencies": (lambda x: rope.apply_rotary(x, 3, frequencies=np.array([2.0, 0.02])), (X,)),
-    "axes": (lambda x, t: rope.apply_rotary_axes(x, t, rope.axial_frequencies(4, 2)), (X, np.arange(6).reshape(3, 2))),
-    "centres": (lambda t: locality.rbf_encoding(t, np.arange(-3.0, 9), 1.0), (np.arange(5),)),
-    "grids": (lambda x: grids.interpolate_grid(x, (1, 3), (3, 4)), (X,)),
+NO_GRADIENT = {
+    "alibi_slopes", "argmax_positions", "causal_mask", "decode_position", "leak_in", "leak_out", "nearest_index",
+    "shard_positions",
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", GRAPHS)
-def test_tables_of_numpy_in_one_graph(name: str) -> None:
-    function, arrays = GRAPHS[name]
-    given = [tensor(array) for array in arrays]
-    compiled = torch.compile(function, fullgraph=True, backend="eager")
-    torch.testing.assert_close(compiled(*given), function(*given))
+def floating(given: Call) -> list[np.ndarray]:
+    """The arrays of real numbers among the arguments, in their order."""
+    arguments = (x if isinstance(x, list) else [x] for x in given.arguments.values())
+    arrays = (array for argument in arguments for array in argument)
+    return [array for array in arrays if getattr(array, "dtype", None) == np.float64]
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script`")  # forward derivatives use it
+@calls(
+    "given", [each for each in WITH_ARRAYS if floating(each) and each.function.__name__ not in NO_GRADIENT]
+)
+def test_gradients_are_those_of_small_steps(given: Call) -> None:
+    """Backward and forward, beside what is -inf, for a rank without keys, and for an offset of 0."""
+
+    def computed(*arrays: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        left = iter(arrays)
+        found = results(given, lambda array: next(left) if array.dtype == np.float64 else tensor(array))
+        return tuple(x[x.isfinite()] for x in found if isinstance(x, torch.Tensor) and x.is_floating_point())
+
+    arrays = [tensor(array).clone().requires_grad_() for array in floating(given)]
+    assert torch.autograd.gradcheck(computed, arrays, fast_mode=True, check_forward_ad=True)
+
+
+@calls("given", [each for each in CODES if each.function.__name__ != "one_hot_encoding"])
+def test_gradients_reach_positions(given: Call) -> None:
+    t = torch.tensor([0.5, 7.25], dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda t: code(given, t, dtype=torch.float64), (t,))
+
+
+# Products that autocast makes as it likes, and columns for the dtype that attention runs in.
+AUTOCAST = (
+    "fire_bias",
+    "shaw_attention",
+    "shaw_scores",
+    "shaw_values",
+    "positional_scores",
+    "add_alibi_columns",
+)
+
+
+@calls("given", WITH_ARRAYS)
+def test_inputs_stay_results_are_arrays_of_their_own_and_autocast_changes_nothing(given: Call) -> None:
+    inputs = []
+
+    def kept(array: Any) -> torch.Tensor:
+        x = low(torch.float32)(array)
+        inputs.append((x.clone(), x.clone()))
+        return inputs[-1][0]
+
+    with torch.autocast("cpu", torch.bfloat16, enabled=given.function.__name__ not in AUTOCAST):
+        found = [x for x in results(given, kept) if isinstance(x, torch.Tensor)]
+    for x, before in inputs:
+        assert torch.equal(x, before)
+        assert all(
+            x.untyped_storage().data_ptr() != y.untyped_storage().data_ptr() for y in found if y.numel()
+        )
+    exact = [x for x in results(given, low(torch.float32)) if isinstance(x, torch.Tensor)]
+    assert all(x.dtype == y.dtype and torch.equal(x, y) for x, y in zip(found, exact, strict=True))
+
+
+@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
+@calls("given", named(
+    "alibi_bias", "apply_rotary", "apply_rotary_axes", "combine_masks", "document_ids", "document_mask",
+    "document_positions", "dot_product_attention", "interpolate_grid", "key_padding_mask", "multihead_mask",
+    "pack_sequences", "pad_batch", "rbf_encoding", "sinusoidal_encoding",
+))  # fmt: skip
+def test_one_graph_gives_the_same_numbers(given: Call) -> None:
+    """With constants of NumPy, which torch.compile knows by another dtype."""
+    torch._dynamo.reset()
+    arrays = converted(given, tensor)
+
+    def computed(arrays: dict[str, Any]) -> Any:
+        return given.function(**given.arguments | arrays)
+
+    compiled = torch.compile(computed, fullgraph=True, backend="eager")
+    torch.testing.assert_close(compiled(arrays), computed(arrays), rtol=0, atol=1e-10)
+
+
+# --- Types, and libraries that lack something
 
 
 def test_a_type_checker_sees_which_library_comes_out() -> None:

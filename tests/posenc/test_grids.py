@@ -149,8 +149,6 @@ def test_its_own_grid_changes_nothing(shape: list[int], seed: int, how: dict[str
     offset = 0.0 if how["align_corners"] else 0.1
     ours = interpolate_grid(table, shape, shape, class_tokens=1, **how, scale_offset=offset)
     np.testing.assert_array_equal(ours, table)
-    ours[0] = 9.0  # a table of its own
-    assert table[0, 0] != 9.0
 
 
 @pytest.mark.parametrize("how", [mode for mode in MODES if not mode["align_corners"]])
@@ -179,17 +177,6 @@ def test_three_axes_are_one_after_the_other() -> None:
     video = normal(2 * 3 * 4, 5)
     frames = interpolate_grid(interpolate_grid(video, (2, 12), (6, 12)), (6, 3, 4), (6, 5, 4))
     np.testing.assert_allclose(interpolate_grid(video, (2, 3, 4), (6, 5, 4)), frames, atol=1e-14)
-
-
-def test_gradients_pass_and_autocast_changes_nothing() -> None:
-    table = torch.from_numpy(normal(1 + 12, 3)).requires_grad_()
-    interpolate_grid(table, (3, 4), (5, 9), class_tokens=1).sum().backward()
-    assert table.grad is not None
-    assert table.grad.sum() == pytest.approx(3 * (1 + 45))
-    rows = table.detach().float()[1:]
-    expected = interpolate_grid(rows, (3, 4), (5, 9))
-    with torch.autocast("cpu", torch.bfloat16):
-        assert torch.equal(interpolate_grid(rows, (3, 4), (5, 9)), expected)
 
 
 def test_a_grid_of_one() -> None:

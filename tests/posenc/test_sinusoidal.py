@@ -84,28 +84,11 @@ def test_bfloat16_is_rounded_once_and_keeps_positions_apart() -> None:
     assert len(np.unique(codes, axis=0)) == 2000
 
 
-def test_gradient_flows_to_real_positions() -> None:
-    t = torch.tensor([0.5], dtype=torch.float64, requires_grad=True)
-    (gradient,) = torch.autograd.grad(sinusoidal_encoding(t, 2, dtype=torch.float64)[0, 0], t)
-    assert gradient.item() == pytest.approx(math.cos(0.5))
-
-
 def test_where_no_value_may_be_looked_at_none_is() -> None:
     assert sinusoidal_encoding(torch.ones(3, device="meta"), 4).shape == (3, 4)
     t = torch.tensor([0.0, 1.0, 7.5])
     for one_by_one in (torch.vmap, torch.func.jacrev):
         assert one_by_one(lambda p: sinusoidal_encoding(p[None], 4)[0])(t).shape[0] == 3
-
-
-@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
-def test_compiled_angles_are_float64_too() -> None:
-    t = torch.tensor([3, 100_003, 131_071])
-
-    def codes(t: torch.Tensor) -> torch.Tensor:
-        return sinusoidal_encoding(t, 64, dtype=torch.float64)
-
-    compiled = torch.compile(codes, fullgraph=True, backend="eager")
-    np.testing.assert_allclose(compiled(t), codes(t), rtol=0, atol=1e-10)
 
 
 # --- geometry

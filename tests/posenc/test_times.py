@@ -53,16 +53,6 @@ def test_scores_see_the_gap_and_no_unit(t: float, k: float, factor: float) -> No
     np.testing.assert_allclose(other, a, atol=1e-7)
 
 
-def test_gradients_reach_a_scale() -> None:
-    log_scale = torch.zeros((), dtype=torch.float64, requires_grad=True)
-
-    def loss(log_scale: torch.Tensor) -> Any:
-        t = torch.tensor([0.1, 0.7], dtype=torch.float64) * log_scale.exp()
-        return time_encoding(t, 4, shortest=1, longest=9, dtype=torch.float64)
-
-    assert torch.autograd.gradcheck(loss, log_scale)
-
-
 # --- The nearest mark
 
 

@@ -15,14 +15,10 @@ from posenc import causal_mask, dot_product_attention
 from posenc.masks import (
     apply_output_mask,
     combine_masks,
-    document_ids,
-    document_mask,
-    document_positions,
     empty_rows,
     key_padding_mask,
     masked_loss,
     multihead_mask,
-    pack_sequences,
     pad_batch,
     positions_from_mask,
     safe_mask,
@@ -195,38 +191,6 @@ def test_only_a_safe_mask_keeps_nan_out_of_the_gradient(safe: bool) -> None:
     assert output.isfinite().all()
     (gradient,) = torch.autograd.grad(output.sum(), x)
     assert gradient.isfinite().all() == safe
-
-
-# --- While torch.compile traces -----------------------------------------------------------------------------
-
-LENGTHS = torch.tensor([3, 1, 2])
-ROWS = [torch.arange(1, n + 1) for n in (3, 1, 2)]
-TRACED: dict[str, tuple[Callable[..., Any], Any]] = {
-    "document_mask": (document_mask, torch.tensor([[0, 0, 1, -1], [0, 1, 1, 2]])),
-    "document_positions": (document_positions, torch.tensor([[0, 0, 1, -1], [0, 1, 1, 2]])),
-    "document_ids": (lambda lengths: document_ids(lengths, 8), LENGTHS),
-    "key_padding_mask": (lambda lengths: key_padding_mask(lengths, 4, side="left"), LENGTHS),
-    "key_padding_mask of a list": (lambda x: key_padding_mask([3, 1], like=x), LENGTHS),
-    "pad_batch": (lambda *rows: pad_batch(list(rows), side="left"), ROWS),
-    "pad_batch of an array": (pad_batch, torch.ones(2, 3)),
-    "pack_sequences": (lambda *rows: pack_sequences(list(rows), length=8), ROWS),
-    "combine_masks": (combine_masks, EMPTY),
-    "multihead_mask": (lambda mask: multihead_mask(mask, 2), EMPTY[None]),
-    "attention": (
-        lambda x: dot_product_attention(x, x, x, key_padding_mask=x[..., 0] > 0),
-        random(2, 3, DIM),
-    ),
-}
-
-
-@pytest.mark.filterwarnings("ignore:Dynamo detected a call to a `functools.lru_cache`")
-@pytest.mark.parametrize("name", TRACED)
-def test_traced_in_one_graph(name: str) -> None:
-    function, given = TRACED[name]
-    given = given if isinstance(given, list) else [given]
-    torch._dynamo.reset()
-    traced = torch.compile(function, fullgraph=True, backend="eager")
-    torch.testing.assert_close(traced(*given), function(*given))
 
 
 # --- The loss -----------------------------------------------------------------------------------------------

@@ -173,13 +173,6 @@ def test_kerple_is_computed_in_float64() -> None:
     assert float(bias) == np.float32(-float(r) * math.log1p(float(r) * 1e6))
 
 
-def test_kerple_powers_have_gradients_at_offset_0() -> None:
-    r1, r2 = torch.tensor([1.0], requires_grad=True), torch.tensor([0.5], requires_grad=True)
-    bias = kerple_bias(r1, r2, 5, kind="power")
-    for gradient in torch.autograd.grad(bias.sum(), (r1, r2)):
-        assert torch.isfinite(gradient).all()
-
-
 def test_fire_is_its_formula() -> None:
     t, u = np.arange(4, 9), np.arange(9)
     x = np.log1p(0.2 * np.abs(u - t[:, None])) / np.log1p(0.2 * np.maximum(t, 6.0))[:, None]

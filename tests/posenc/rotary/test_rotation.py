@@ -135,18 +135,11 @@ def test_torch_views_that_no_complex_number_fits(layout: Layout, inference: bool
             np.testing.assert_allclose(ours, apply_rotary(view.numpy(), n, layout=layout), atol=1e-14)
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.script`")  # torch.func.jvp uses it
-@both_layouts
-def test_derivatives(layout: Layout) -> None:
-    x = torch.from_numpy(normal(2, 3, 8)).requires_grad_()
-    assert torch.autograd.gradcheck(lambda x: apply_rotary(x, 3, layout=layout, rotary_dim=6), (x,))
-    tangent = torch.from_numpy(normal(2, 3, 8, seed=1))
-    forward = torch.func.jvp(lambda x: apply_rotary(x, 3, layout=layout), (x.detach(),), (tangent,))[1]
-    torch.testing.assert_close(forward, apply_rotary(tangent, 3, layout=layout))  # it is linear
-    omega = torch.tensor([1.0, 0.5], dtype=torch.float64, requires_grad=True)
-    apply_rotary(torch.ones(3, 4, dtype=torch.float64), 3, frequencies=omega).sum().backward()
-    assert omega.grad is not None
-    assert (omega.grad != 0).all()
+def test_gradients_reach_frequencies() -> None:
+    x, omega = torch.ones(3, 4, dtype=torch.float64), torch.tensor([1.0, 0.5], dtype=torch.float64)
+    assert torch.autograd.gradcheck(
+        lambda omega: apply_rotary(x, 3, frequencies=omega), omega.requires_grad_()
+    )
 
 
 @pytest.mark.parametrize("position", [10, 4974, 100_000, 1_000_000])
