@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
 
-from posenc import alibi_bias, alibi_slopes, contextual_positions, forget_bias
+from posenc import alibi_bias, alibi_slopes, forget_bias
 from posenc.nn import ContextualPositions, ForgetGate
 from tests.taken import random
 
@@ -52,23 +52,6 @@ def layer_of(dim: int = 8, most: int = 5, **options: Any) -> ContextualPositions
     with torch.no_grad():
         layer.weight.copy_(random(most + 1, dim))
     return layer
-
-
-def test_bias_by_its_definition() -> None:
-    layer, (q, k) = layer_of(), random(2, 2, 3, 10, 8).double()
-    bias = layer.double()(q, k)
-    gates = (q @ k.mT / 8**0.5).sigmoid()
-    for t in range(10):
-        for u in range(10):
-            if u > t:
-                assert (bias[..., t, u] == -torch.inf).all()
-                continue
-            p = gates[..., t, u : t + 1].sum(dim=-1).clamp(max=5)
-            low, high = p.floor().long(), p.ceil().long()
-            part = (p - low)[..., None]
-            vector = (1 - part) * layer.weight[low] + part * layer.weight[high]
-            torch.testing.assert_close(bias[..., t, u], (q[..., t, :] * vector).sum(dim=-1))
-    torch.testing.assert_close(layer.positions(q, k), contextual_positions(gates, max_position=5))
 
 
 def test_without_training_it_is_the_causal_mask() -> None:

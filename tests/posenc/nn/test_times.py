@@ -6,23 +6,11 @@ from typing import Any
 import pytest
 import torch
 
-from posenc import time_encoding
 from posenc.nn import TimeEncoding
 from tests.taken import random
 
 PERIODS: dict[str, Any] = {"shortest": 0.2, "longest": 120.0}
 T = torch.tensor([0.0, 0.4, 1.3, 1.2, 59.9])
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
-def test_adds_the_codes_of_the_times(dtype: torch.dtype) -> None:
-    layer, x = TimeEncoding(8, **PERIODS), random(2, 5, 8, dtype=dtype)
-    wide = torch.float64 if dtype == torch.float64 else torch.float32
-    codes = time_encoding(T, 8, **PERIODS, dtype=wide)
-    assert torch.equal(layer(x, T), (x + codes).to(dtype))
-    assert torch.equal(layer(x[0], T), (x[0] + codes).to(dtype))
-    both = torch.stack([T, T + 100])
-    assert torch.equal(layer(x, both)[1], (x[1] + time_encoding(T + 100, 8, **PERIODS, dtype=wide)).to(dtype))
 
 
 def test_a_learned_scale_is_one_parameter_that_multiplies_times() -> None:
