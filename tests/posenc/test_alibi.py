@@ -61,19 +61,6 @@ def test_any_positions(t: np.ndarray, u: np.ndarray) -> None:
     np.testing.assert_array_equal(alibi_bias(0.25, 3.5 + t, 3.5 + u, causal=False), symmetric)
 
 
-def test_positions_of_each_sentence() -> None:
-    t = np.array([[0, 1, 2], [7, 8, 10]])
-    bias = alibi_bias(alibi_slopes(4), t)
-    for sentence, positions in zip(bias, t, strict=True):
-        np.testing.assert_array_equal(sentence, alibi_bias(alibi_slopes(4), positions))
-
-
-def test_a_query_before_all_keys_gets_nothing() -> None:
-    bias = alibi_bias(0.5, np.array([0, 5]), np.array([1, 2]))
-    assert (bias[0] == -math.inf).all()
-    assert np.isfinite(bias[1]).all()
-
-
 def test_the_dtype_is_that_of_the_slopes_or_the_one_asked_for() -> None:
     assert alibi_bias(torch.tensor([0.5]), 3).dtype == torch.float32
     assert alibi_bias(np.array([0.5], dtype=np.float32), 3).dtype == np.float32

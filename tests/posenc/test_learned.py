@@ -1,9 +1,6 @@
 """Learned tables: picking rows, the end of the table, other lengths, errors."""
 
-import math
-
 import numpy as np
-import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -72,19 +69,6 @@ def test_ends_and_old_rows_stay_and_a_line_stays_a_line(max_len: int, length: in
     np.testing.assert_allclose(fine[::factor], table, atol=1e-12)
     line = interpolate_table(np.linspace(-1, 1, max_len)[:, None], length)[:, 0]
     np.testing.assert_allclose(line, np.linspace(-1, 1, length), atol=1e-12)
-
-
-@pytest.mark.parametrize(("factor", "equal"), [(2, False), (3, True), (4, True)])
-def test_cells_lose_the_first_positions_from_a_factor_of_three_on(factor: int, equal: bool) -> None:
-    table = normal(10, 4)
-    cells = interpolate_table(table, 10 * factor, align_corners=False)
-    assert np.array_equal(cells[0], cells[1]) == equal
-    assert len(np.unique(interpolate_table(table, 10 * factor), axis=0)) == 10 * factor
-
-
-def test_midway_between_unrelated_rows_lies_nearer_to_zero() -> None:
-    norms = np.linalg.norm(interpolate_table(normal(512, 768), 1023), axis=1)
-    assert norms[1::2].mean() / norms[::2].mean() == pytest.approx(math.sqrt(0.5), abs=0.01)
 
 
 # --- errors

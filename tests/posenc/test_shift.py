@@ -47,18 +47,9 @@ def test_one_matrix_shifts_every_code_and_is_a_rotation(a: float, b: float, dim:
     assert np.linalg.det(m_a) == pytest.approx(1)
 
 
-@pytest.mark.parametrize("dim", [4, 64, 512])
-def test_shift_up_to_position_4999(dim: int) -> None:
-    codes = sinusoidal_encoding(5000, dim)
-    error = np.abs(codes[:-7] @ shift_matrix(7, dim).T - codes[7:]).max()
-    assert error < 2e-12
-
-
 def test_a_number_is_an_offset_and_not_a_count() -> None:
     for three in (3, 3.0, np.int64(3), np.array(3)):
         np.testing.assert_array_equal(shift_matrix(three, 4), shift_matrix(np.array([3]), 4)[0])
-    single = shift_matrix(-4974.5, 64, dtype=np.float32)
-    np.testing.assert_array_equal(single, shift_matrix(-4974.5, 64).astype(np.float32), strict=True)
     assert shift_matrix(3, 4, dtype=torch.bfloat16).dtype == torch.bfloat16
 
 

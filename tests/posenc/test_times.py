@@ -106,22 +106,12 @@ def test_dates_are_counted_from_one_and_lose_nothing_near_it() -> None:
 # --- Times that come round again
 
 
-@given(t=steps, period=st.integers(1, 10**7), turns=st.integers(-50, 50), h=st.integers(1, 9))
+@given(t=steps, period=st.integers(1, YEAR), turns=st.integers(-400, 400), h=st.integers(1, 9))
 def test_one_period_on_is_the_same_code(t: int, period: int, turns: int, h: int) -> None:
     for dtype in (np.int64, np.float64):
         times = np.array([t, t + turns * period], dtype)
         here, there = periodic_encoding(times, period, harmonics=[h, 2**h])
         assert np.array_equal(here, there)
-
-
-@given(t=steps)
-def test_day_week_and_year_come_together_after_400_years(t: int) -> None:
-    """146 097 days, which are 20 871 weeks."""
-    here, there, next_week = periodic_encoding([t, t + 400 * YEAR, t + WEEK], [DAY, WEEK, YEAR], harmonics=2)
-    assert 400 * YEAR == 146_097 * DAY == 20_871 * WEEK
-    assert np.array_equal(here, there)
-    assert np.array_equal(here[:8], next_week[:8])
-    assert np.linalg.norm(here[8:] - next_week[8:]) > 0.1
 
 
 def test_columns_are_sine_and_cosine_of_each_harmonic_of_each_period() -> None:

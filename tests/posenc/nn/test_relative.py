@@ -72,6 +72,8 @@ def test_what_starts_a_table() -> None:
     shaw = ShawAttention(100, 100, std=0.5)
     for table in (RelativeBias(100, 100, std=0.5).weight, T5Bias(1000, std=0.5).weight, shaw.key_table):
         assert float(table.detach().std()) == pytest.approx(0.5, rel=0.02)
+    fire = FireBias(2, c=0.3, threshold=5.0)
+    assert [float(fire.c.detach()), float(fire.threshold.detach())] == pytest.approx([0.3, 5.0])
     kerple, power = KerpleBias(10_000), KerpleBias(10_000, kind="power")
     assert float(kerple.r1.detach().max()) <= 2 + 1e-5
     assert float(kerple.r1.detach().mean()) == pytest.approx(1.005, abs=0.03)

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import relative
+from posenc import alibi_bias, relative
 from posenc.attention import dot_product_attention
 from posenc.relative import fire_bias, kerple_bias, relative_bias, relative_offsets, t5_bias, t5_bucket
 from posenc.shift import toeplitz_spread
@@ -30,6 +30,7 @@ BIASES: dict[str, Any] = {
     "KERPLE log": lambda q, k=None: kerple_bias(R1, R2, q, k),
     "KERPLE power": lambda q, k=None: kerple_bias(R1, R2, q, k, kind="power"),
     "FIRE": lambda q, k=None: fire_bias(*FIRE, q, k, threshold=4.0),
+    "ALiBi": lambda q, k=None: alibi_bias(R1, q, k, causal=False),
 }
 every_bias = pytest.mark.parametrize("name", BIASES)
 lengths = st.integers(0, 12).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
@@ -68,7 +69,7 @@ def test_only_the_offset_counts_but_for_fire_and_its_sign_but_for_kernels(name: 
     assert (spread > 0.01).all() if name == "FIRE" else (spread < 1e-12).all()
     bias = BIASES[name](4)  # up to the threshold of FIRE
     symmetric = np.allclose(bias, np.swapaxes(bias, -1, -2))
-    assert symmetric == name.startswith(("KERPLE", "FIRE"))
+    assert symmetric == name.startswith(("KERPLE", "FIRE", "ALiBi"))
 
 
 @every_bias

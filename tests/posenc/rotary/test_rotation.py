@@ -193,17 +193,6 @@ def test_offset_query_finds_its_key(offset: int, t: int, seed: int) -> None:
         assert scores.max() == pytest.approx(key @ key)
 
 
-@pytest.mark.parametrize("t", [20, 1000, 10**6])
-def test_one_period_back_is_the_maximum_within_one_period_only(t: int) -> None:
-    period, unit = 12, np.array([1.0, 0.0])
-    omega = np.array([2 * math.pi / period])
-    so_far = np.arange(max(0, t - 499), t)
-    scores = apply_rotary(unit, so_far, frequencies=omega) @ at(unit, t, frequencies=omega)
-    assert t - so_far[-period:][scores[-period:].argmax()] == period
-    ties = so_far[np.isclose(scores, 1, atol=1e-6)]
-    np.testing.assert_array_equal(ties, so_far[(t - so_far) % period == 0])
-
-
 @given(period=st.integers(2, 40), seed=seeds)
 def test_find_period_in_noise(period: int, seed: int) -> None:
     n = np.arange(400)
