@@ -1,4 +1,4 @@
-"""One formula for every array library: its own kind comes out, in its dtype, rounded once; the standard is enough."""
+"""One formula for every array library: its own kind comes out, rounded once, with gradients and in one graph."""
 
 from collections.abc import Callable
 from typing import Any, assert_type

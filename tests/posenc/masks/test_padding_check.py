@@ -48,49 +48,55 @@ def _both_paths(request: pytest.FixtureRequest) -> Any:
 # --- What it finds ------------------------------------------------------------------------------------------
 
 
-def test_passes_a_model_without_fault() -> None:
-    report = check_padding(Encoder(), IDS)
-    assert report.ok
-    assert report.right.change < 1e-12
-    assert report.left.content < 1e-12
-    assert str(report) == "pads on the right: ok\npads on the left: ok"
+def pooled(ids: Tensor, padding_mask: Tensor) -> Tensor:
+    return Encoder()(ids, padding_mask).mean(dim=1)
 
 
-def test_finds_a_model_that_ignores_its_mask() -> None:
-    report = check_padding(Encoder(mask=False), IDS)
-    assert not report.ok
-    for change in (report.right, report.left):
-        assert change.change > 0.1
-        assert change.content > 0.01
-        assert not change.inverted
-        assert str(change).endswith("what the pads hold gets in")
-    assert check_padding(Encoder(mask=False), IDS, pads=20).right.change > report.right.change
+def pooled_by_mask(ids: Tensor, padding_mask: Tensor) -> Tensor:
+    return masked_mean(Encoder()(ids, padding_mask), padding_mask)
 
 
-def test_finds_positions_that_count_pads() -> None:
-    report = check_padding(Encoder(counted=False), IDS)
-    assert report.right.ok
-    assert not report.left.ok
-    assert report.left.change > 0.1
-    assert report.left.content < 1e-12
-    assert "not by what the pads hold, but by their number" in str(report.left)
+def zeroed_mean(x: np.ndarray, padding_mask: np.ndarray) -> np.ndarray:
+    """The content of the pads is gone, their number is not."""
+    return np.where(padding_mask[..., None], 0, x).mean(axis=1)
 
 
-def test_finds_pooling_over_all_places() -> None:
-    model = Encoder()
-    assert not check_padding(lambda ids, mask: model(ids, mask).mean(dim=1), IDS).ok
-    assert check_padding(lambda ids, mask: masked_mean(model(ids, mask), mask), IDS).ok
+def added_up(x: np.ndarray, padding_mask: np.ndarray) -> np.ndarray:
+    """A sum does not see zeros, but what else pads may hold."""
+    return x.sum(axis=1) * 1.0
 
 
-def test_tells_a_denominator_from_a_content() -> None:
-    """Zeroed pads in a mean: their content is gone, their number is not."""
+# Whether outputs change by pads of zeros, and by what pads hold: right, left.
+WHOLE, NUMBER, HIDDEN, NOTHING = (True, True), (True, False), (False, True), (False, False)
 
-    def model(x: np.ndarray, padding_mask: np.ndarray) -> np.ndarray:
-        return np.where(padding_mask[..., None], 0, x).mean(axis=1)
 
-    report = check_padding(model, EMBEDDED)
-    assert not report.ok
-    assert report.right.content == 0
+@pytest.mark.parametrize(
+    ("model", "batch", "right", "left"),
+    [
+        (Encoder(), IDS, NOTHING, NOTHING),
+        (Encoder(mask=False), IDS, WHOLE, WHOLE),
+        (Encoder(counted=False), IDS, NOTHING, NUMBER),
+        (pooled, IDS, WHOLE, WHOLE),
+        (pooled_by_mask, IDS, NOTHING, NOTHING),
+        (zeroed_mean, EMBEDDED, NUMBER, NUMBER),
+        (added_up, EMBEDDED, HIDDEN, HIDDEN),
+        (added_up, [ids.numpy() for ids in IDS], HIDDEN, HIDDEN),
+    ],
+)
+def test_what_gets_in_is_found_and_named(model: Any, batch: list[Any], right: Any, left: Any) -> None:
+    report = check_padding(model, batch)
+    for found, wanted in ((report.right, right), (report.left, left)):
+        sizes = found.change, found.content
+        assert [size > 0.01 for size in sizes] == [*wanted]
+        assert all(size > 0.01 or size < 1e-12 for size in sizes)
+        assert not found.inverted
+        says = {NOTHING: "ok", NUMBER: "not by what the pads hold, but by their number"}
+        assert says.get(wanted, "what the pads hold gets in") in str(found)
+        assert found.ok == (wanted == NOTHING)
+    assert report.ok == (right == left == NOTHING)
+    assert str(report) == f"pads on the right: {report.right}\npads on the left: {report.left}"
+    more = check_padding(model, batch, pads=20)
+    assert (more.right.change > report.right.change + 0.01) == right[0]
 
 
 def test_finds_a_row_without_keys_that_spreads() -> None:
@@ -109,17 +115,6 @@ def test_finds_a_row_without_keys_that_spreads() -> None:
     if not report.left.ok:
         assert math.isnan(report.left.change)
         assert str(report.left) == "outputs become NaN: is there a query without any key?"
-
-
-def test_pads_are_tried_with_more_than_one_content() -> None:
-    """A sum does not see zeros; what the pads hold gets in all the same, of embeddings and of token ids."""
-    for batch in (EMBEDDED, [np.arange(1, n + 1) for n in LENGTHS]):
-        report = check_padding(lambda x, padding_mask: x.sum(axis=1) * 1.0, batch)
-        assert report.right.change < 1e-12
-        assert report.right.content > 0.1
-        assert not report.right.ok
-        assert not report.ok
-        assert str(report.right).endswith("what the pads hold gets in")
 
 
 def bias_free(*, inverted: bool) -> Callable[[Tensor, Tensor], Tensor]:

@@ -1,6 +1,4 @@
-"""Layers for tokens on a grid: thin over the formulas, exact in parts, sure of their grid."""
-
-from typing import Any
+"""Layers for tokens on a grid: coordinates of another grid, and of each sentence."""
 
 import torch
 
@@ -8,10 +6,6 @@ from posenc.grids import grid_coordinates
 from posenc.nn import GridEncoding, GridRotary
 from posenc.rotary import apply_rotary_axes, axial_frequencies
 from tests.taken import random
-
-DTYPES = [torch.float32, torch.float64, torch.bfloat16]
-LAYOUTS: Any = ["interleaved", "half"]
-UNIT = {torch.float32: 1e-6, torch.float64: 1e-14, torch.bfloat16: 2e-2}
 
 
 def test_coordinates_are_another_grid() -> None:

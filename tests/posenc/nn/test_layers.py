@@ -263,6 +263,18 @@ def test_positions_that_are_given_are_those_of_an_offset(name: str) -> None:
     torch.testing.assert_close(later, torch.stack([wanted[0], moved[1]]), rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "layer", [SinusoidalEncoding(8, max_len=4, dropout=0.0), RotaryEmbedding(8, max_len=4)]
+)
+def test_positions_of_each_sentence_may_be_real_and_beyond_the_table(layer: Any) -> None:
+    x, t = tokens(2), torch.tensor([[0.5, 1.5], [1e6, 1e6 + 1]])
+    if isinstance(layer, RotaryEmbedding):
+        found, wanted = layer(x, x, positions=t)[0], apply_rotary(x, t[:, None])
+    else:
+        found, wanted = layer(x[:, 0], positions=t), x[:, 0] + posenc.sinusoidal_encoding(t, 8)
+    torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6)
+
+
 @pytest.mark.parametrize("name", BIASES)
 def test_positions_of_a_bias_are_given_by_name(name: str) -> None:
     """A cache with room for what is still to come, and sentences that start at other places."""

@@ -1,4 +1,4 @@
-"""The rotary layer: the formula in any layout, precision and kind of frequencies, decoding, compiled code."""
+"""The rotary layer beyond what all layers promise: empty input, dtypes, its table, compiled code."""
 
 import shutil
 
@@ -8,14 +8,7 @@ import torch
 from posenc import apply_rotary
 from posenc.nn import RotaryEmbedding
 from posenc.rotary import head_frequencies
-
-LAYOUTS = pytest.mark.parametrize("layout", ["interleaved", "half"])
-
-
-def pair(*shape: int, dtype: torch.dtype = torch.float32) -> tuple[torch.Tensor, torch.Tensor]:
-    generator = torch.Generator().manual_seed(0)
-    q, k = torch.randn(2, *shape, generator=generator, dtype=torch.float64).to(dtype)
-    return q, k
+from tests.taken import random
 
 
 @pytest.mark.parametrize("inference", [False, True])
@@ -32,18 +25,10 @@ def test_each_keeps_its_dtype(compiled: bool) -> None:
     if compiled:
         torch._dynamo.reset()
         rotary.compile(backend="eager", fullgraph=True)
-    q, k = pair(1, 2, 5, 8)
+    q, k = random(2, 1, 2, 5, 8)
     k = k[:, :1]  # one head of keys for two of queries
     for low, high in ((q.bfloat16(), k), (q, k.half())):
         assert [x.dtype for x in rotary(low, high)] == [low.dtype, high.dtype]
-
-
-def test_positions_per_sentence_real_and_beyond_the_table() -> None:
-    rotary, (q, k) = RotaryEmbedding(8, max_len=4), pair(2, 3, 2, 8)
-    positions = torch.tensor([[0.5, 1.5], [1e6, 1e6 + 1]])
-    turned, _ = rotary(q, k, positions=positions)
-    for b in range(2):
-        torch.testing.assert_close(turned[b], apply_rotary(q[b], positions[b]), rtol=0, atol=1e-6)
 
 
 def test_frequencies_may_be_a_tensor() -> None:
@@ -65,6 +50,6 @@ def test_table_is_right_far_out() -> None:
 @pytest.mark.filterwarnings("ignore:`torch.jit.script")  # torch's own compiler uses it
 def test_compiled_code_gives_the_same_numbers() -> None:
     torch._dynamo.reset()
-    rotary, (q, k) = RotaryEmbedding(16), pair(1, 2, 50, 16)
+    rotary, (q, k) = RotaryEmbedding(16), random(2, 1, 2, 50, 16)
     compiled = torch.compile(rotary, fullgraph=True)
     torch.testing.assert_close(compiled(q, k)[0], rotary(q, k)[0], rtol=0, atol=1e-6)

@@ -1,11 +1,10 @@
-"""The sinusoidal layer: its codes, and the checkpoints of the common recipe."""
+"""The sinusoidal layer: checkpoints of the common recipe, and which of them are known."""
 
 import math
 
 import pytest
 import torch
 
-from posenc import sinusoidal_encoding
 from posenc.nn import SinusoidalEncoding
 
 
@@ -16,13 +15,6 @@ def recipe_table(max_len: int, dim: int, base: float = 10000.0) -> torch.Tensor:
     pe = torch.zeros(max_len, dim)
     pe[:, 0::2], pe[:, 1::2] = torch.sin(t * factor), torch.cos(t * factor)
     return pe.unsqueeze(0)
-
-
-def test_positions_per_sentence_real_and_beyond_the_table() -> None:
-    layer = SinusoidalEncoding(8, max_len=4, dropout=0.0)
-    positions = torch.tensor([[0.5, 1.5], [1e4, 1e4 + 1]])
-    expected = sinusoidal_encoding(positions, 8)
-    torch.testing.assert_close(layer(torch.zeros(2, 2, 8), positions=positions), expected)
 
 
 def test_a_checkpoint_of_the_common_recipe_loads() -> None:

@@ -1,4 +1,4 @@
-"""The layer for times: the formula, one token at a time, any precision, and a scale that can be learned."""
+"""The layer for times: a scale that can be learned."""
 
 import math
 from typing import Any
