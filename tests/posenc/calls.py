@@ -146,7 +146,7 @@ FORMULAS = [
     call(rel.t5_bias, table=TABLE[:8], query_positions=T, num_buckets=8, bidirectional=False),
     call(rel.t5_bucket, offsets=T),
     call(rel.toeplitz_bias, values=TABLE[:5, 0], n_query=3),
-    call(rope.apply_rotary, x=X, positions=T, frequencies=[1.0, 0.01]),
+    call(rope.apply_rotary, x=X, positions=T),
     call(rope.apply_rotary, x=WIDE, positions=PLACES, rotary_dim=12),
     call(rope.apply_rotary, x=WIDE[:, None], positions=PLACES, layout="half", scale=1.5),
     call(rope.apply_rotary_axes, x=X, coordinates=GRID, frequencies=[[1.0, 0.5], [0.0, 0.5]], rotary_dim=4, scale=2.0),

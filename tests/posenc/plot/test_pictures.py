@@ -336,6 +336,7 @@ def test_integers_are_not_too_small(least: int, places: str) -> None:
     ("name", "options", "message"),
     [
         ("accuracy_by_length", {"panels": {k: {k: RUNS} for k in "abcdef"}}, "at most 5 labels in all, got 6"),
+        ("accuracy_by_length", {"lengths": [32, 8, 64, 256]}, r"lengths must ascend, got \[32, 8, 64, 256\]"),
         ("alibi_maps", {"slopes": [-0.5]}, "slopes must be at least 0, got -0.5"),
         ("alibi_rows", {"slopes": [-0.5]}, "slopes must be at least 0, got -0.5"),
         ("alibi_weights", {"slopes": [0.0]}, "slopes must be above 0, got 0"),
