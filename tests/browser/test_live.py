@@ -272,6 +272,23 @@ def _change(order: list[int], code: str) -> list[str]:
     return [f"{change:.2f}" if code != "off" else "0"]
 
 
+def _weights(order: list[int], code: str, causal: bool) -> list[str]:
+    """The largest change of a weight between two words, from "dog bites man" to this order."""
+    rng = np.random.default_rng(1)
+    words, (w_q, w_k) = rng.normal(size=(3, 4)), rng.normal(size=(2, 4, 4))
+    maps = []
+    for sentence in ([0, 1, 2], order):
+        x = words[sentence] + (posenc.sinusoidal_encoding(3, 4) if code == "sinusoidal" else 0)
+        q, k = x @ w_q, x @ w_k
+        if code == "rope":
+            q, k = (posenc.apply_rotary(rows, np.arange(3)) for rows in (q, k))
+        mask = posenc.causal_mask(3) if causal else None
+        weights = posenc.dot_product_attention(q, k, x, mask=mask)[1]
+        maps.append(weights[np.ix_(np.argsort(sentence), np.argsort(sentence))])
+    change = np.abs(maps[0] - maps[1]).max()
+    return [f"{change:.2f}" if code != "off" or causal else "0"]
+
+
 # What a figure says, to the numbers that posenc gives.
 NTK = rotary.ntk_frequencies(128, 4, base=1e6)
 LINEAR = rotary.linear_frequencies(128, 3, base=1e6)
@@ -283,6 +300,10 @@ SAID: list[tuple[str, dict[str, Any], list[str]]] = [
     *(
         ("word-order", {"order": "".join(map(str, order)), "code": code}, _change(order, code))
         for order, code in itertools.product(([2, 1, 0], [1, 2, 0]), ("off", "sinusoidal", "rope"))
+    ),
+    *(
+        ("order-weights", {"order": "201", "code": code, "causal": causal}, _weights([2, 0, 1], code, causal))
+        for code, causal in itertools.product(("off", "sinusoidal", "rope"), (False, True))
     ),
     ("alibi-slopes", {"back": 10000, "content": 44.6}, _alibi(10000, 44.6, 8)),
     ("alibi-slopes", {"back": 99, "content": 0.39, "heads": 12}, _alibi(99, 0.39, 12)),
@@ -449,6 +470,16 @@ def test_words_are_moved_by_hand_and_by_keyboard(page: Page, address: str) -> No
     again = Moved(page, address, "word-order", "zh", moved.hash)
     assert again.state == {"code": "rope", "order": "021"}
     assert again.figure.locator(".word-order button").all_inner_texts() == ["狗", "人", "咬"]
+
+
+def test_a_word_of_the_table_of_weights_is_moved_by_a_press(page: Page, address: str) -> None:
+    moved = Moved(page, address, "order-weights", "en")
+    for number, order in ((2, "120"), (3, "012")):  # "man" beside its row, "dog" above its column
+        moved.figure.locator("svg rect[cursor]").nth(number).click()
+        page.evaluate(STILL)
+        assert moved.state["order"] == order
+        assert moved.heard == moved.said
+        assert moved.hash == f"#order-weights.order={order}"
 
 
 def test_masks_stop_the_leak_that_they_stop(page: Page, address: str) -> None:
