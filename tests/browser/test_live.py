@@ -393,7 +393,7 @@ def test_without_scripts_and_on_paper_the_drawing_stays(
 def test_a_page_without_a_figure_that_moves_fetches_nothing_for_it(page: Page, address: str) -> None:
     visit = browsing.Visit(address)
     answers = browsing.watch(page, visit)
-    page.goto(f"{address}en/order.html")
+    page.goto(f"{address}en/naive.html")
     page.wait_for_load_state("networkidle")
     page.goto(f"{address}en/shift.html#where-next")
     page.wait_for_load_state("networkidle")
