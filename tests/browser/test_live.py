@@ -440,7 +440,10 @@ def test_words_are_moved_by_hand_and_by_keyboard(page: Page, address: str) -> No
     moved = Moved(page, address, "word-order", "en")
 
     def order() -> str:
-        page.evaluate(STILL)
+        there = (
+            "(({ now, aim }) => now.every((x, i) => x === aim[i]))(document.querySelector('live-word-order'))"
+        )
+        page.wait_for_function(there)  # a card that glides is not where it was measured
         words = moved.figure.locator(".word-order button").all_inner_texts()
         assert moved.state["order"] == "".join(str(["dog", "bites", "man"].index(word)) for word in words)
         assert moved.heard.split() == moved.said.split()
