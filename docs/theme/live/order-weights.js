@@ -21,7 +21,7 @@ const W_K = [
   [-0.514, -1.6481, 0.1675, 0.109],
   [-1.2274, -0.6832, -0.072, -0.9448],
 ];
-const [LEFT, TOP, CELL] = [104, 22, 56];
+const [LEFT, TOP, CELL] = [104, 26, 56];
 const ORDERS = ["012", "021", "102", "120", "201", "210"];
 
 /** The weight of each pair, query and key by word and not by place; `order` has the word of each place. */
@@ -41,7 +41,7 @@ function pairs(order, code, causal) {
 }
 
 class OrderWeights extends LiveFigure {
-  static box = [346, 222];
+  static box = [346, 226];
   static rows = 2;
   static controls = [
     { name: "order", value: "210", options: ORDERS },
@@ -93,7 +93,7 @@ class OrderWeights extends LiveFigure {
 
   setup() {
     const { words } = this;
-    this.label(LEFT + 1.5 * CELL, 9, words.keys, { "fill-opacity": 0.8 });
+    this.label(LEFT + 1.5 * CELL, 13, words.keys, { "fill-opacity": 0.8 });
     this.label(0, 0, words.queries, { transform: `translate(38 ${TOP + 14 + 1.5 * CELL}) rotate(-90)`, "fill-opacity": 0.8 });
     this.cells = WORDS.map(() =>
       WORDS.map(() => {
