@@ -14,6 +14,7 @@ layouts    converts activations and weights from one layout to the other
 scaling    frequencies for texts longer than in training: linear, NTK, YaRN, Llama 3, LongRoPE
 axes       several axes: images, video, and text between them
 heads      frequencies for each head; the period of a series
+config     what a configuration of transformers says
 xpos       a rotation with a decay
 
 Source: Su et al., RoFormer: Enhanced Transformer with Rotary Position Embedding (2021), section 3.
@@ -27,6 +28,7 @@ from posenc.rotary.axes import (
     mrope_coordinates,
     mrope_frequencies,
 )
+from posenc.rotary.config import LayerRotation, RotaryConfig, from_config
 from posenc.rotary.heads import find_period, head_frequencies
 from posenc.rotary.layouts import half_to_interleaved, interleaved_to_half
 from posenc.rotary.rotation import apply_rotary, offset_query, rotary_matrix
@@ -44,12 +46,15 @@ from posenc.rotary.scaling import (
 from posenc.rotary.xpos import apply_xpos
 
 __all__ = [
+    "LayerRotation",
+    "RotaryConfig",
     "apply_rotary",
     "apply_rotary_axes",
     "apply_xpos",
     "axial_frequencies",
     "dynamic_ntk_frequencies",
     "find_period",
+    "from_config",
     "half_to_interleaved",
     "head_frequencies",
     "interleaved_to_half",

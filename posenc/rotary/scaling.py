@@ -136,7 +136,8 @@ def yarn_frequencies(
         factor: s, at least 1.
         original_length: L, at least 1.
         base: as in `posenc.sinusoidal_frequencies`.
-        beta_fast, beta_slow: turns in L at which the ramp starts and ends, beta_fast > beta_slow > 0.
+        beta_fast, beta_slow: turns in L at which the ramp starts and ends, beta_fast ≥ beta_slow > 0. If they
+            are equal, the ramp is a step, as in Kimi K2.
         truncate: whether the ends of the ramp are rounded outwards to whole pairs.
 
     Returns:
@@ -156,7 +157,7 @@ def yarn_frequencies(
     factor = number("factor", factor, at_least=1)
     length = integer("original_length", original_length, minimum=1)
     slow = number("beta_slow", beta_slow, above=0)
-    fast = number("beta_fast", beta_fast, above=slow)
+    fast = number("beta_fast", beta_fast, at_least=slow)
     check_flag("truncate", truncate)
 
     def pair(turns: float) -> float:
@@ -172,7 +173,7 @@ def yarn_frequencies(
             f"original_length must be a length in which one of the {dim // 2} pairs makes {slow:g} to {fast:g} "
             f"turns with base {float(base):g}, got {length}"
         )
-    ramp = np.clip((np.arange(dim // 2) - low) / (high - low or 0.001), 0, 1)
+    ramp = np.clip((np.arange(dim // 2, dtype=np.float64) - low) / (high - low or 0.001), 0, 1)
     return usual * (1 - ramp) + usual / factor * ramp
 
 

@@ -66,7 +66,7 @@ def apply_xpos(
     center = number("center", center)
     dim = check_even_dim(query.shape[-1], "the last axis of query")
     omega = to_device_of(sinusoidal_frequencies(dim, base), query, xp)
-    zeta = to_device_of((np.arange(0, dim, 2) / dim + gamma) / (1 + gamma), query, xp)
+    zeta = to_device_of((np.arange(0, dim, 2, dtype=np.float64) / dim + gamma) / (1 + gamma), query, xp)
     t = positions_of(positions, query, xp)[..., None]
     check_layout(layout)
     wide = wide_dtype(xp, query)

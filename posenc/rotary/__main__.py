@@ -1,0 +1,26 @@
+"""python -m posenc.rotary config.json [--part NAME] [--length N]: what a configuration means, in words and numbers."""
+
+import argparse
+import sys
+
+from posenc.rotary.config import described, from_config
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Prints what the file says; 2 if it cannot be read, with the reason in a line."""
+    parser = argparse.ArgumentParser(prog="python -m posenc.rotary", description=__doc__)
+    parser.add_argument("config", help="a config.json of Hugging Face's transformers")
+    parser.add_argument("--part", help="which configuration of several in one file, vision_config")
+    parser.add_argument("--length", type=int, help="tokens of the present text, for dynamic NTK and LongRoPE")
+    given = parser.parse_args(arguments)
+    try:
+        found = from_config(given.config, part=given.part, length=given.length)
+    except (OSError, ValueError) as error:
+        print(f"{given.config}: {error}", file=sys.stderr)
+        return 2
+    print(*described(found), sep="\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,659 @@
+"""What a configuration of Hugging Face's transformers says about rotary position embedding."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from posenc.rotary._turn import Layout, check_layout
+from posenc.rotary.axes import axial_frequencies, mrope_frequencies
+from posenc.rotary.scaling import (
+    dynamic_ntk_frequencies,
+    linear_frequencies,
+    llama3_frequencies,
+    longrope_attention_factor,
+    longrope_frequencies,
+    proportional_frequencies,
+    yarn_attention_factor,
+    yarn_frequencies,
+)
+from posenc.sinusoidal import sinusoidal_frequencies
+
+__all__ = ["LayerRotation", "RotaryConfig", "from_config"]
+
+
+@dataclass(frozen=True)
+class LayerRotation:
+    """How the layers of one kind turn queries and keys; arguments for `posenc.apply_rotary` and the layer.
+
+    Attributes:
+        frequencies: float64, shape (pairs,), or (axes, pairs) for `posenc.rotary.apply_rotary_axes`; None if these
+            layers turn nothing.
+        scale: factor of cosines and sines.
+        layout: "half" or "interleaved".
+        dim: width of what is turned or left: a head, or with MLA the slice of it that holds positions.
+        rotary_dim: columns that are turned, the first ones.
+        softmax_factor: what the usual factor of the scores, 1/√width, is multiplied by because texts are longer.
+        log_scale: (β, n, first): queries at position t are multiplied by 1 + β ln(1 + ⌊(t + first)/n⌋). None if not.
+        base: b of the frequencies before they were scaled.
+        method: the configuration's word for the scaling, "default" for none.
+    """
+
+    frequencies: np.ndarray | None
+    scale: float
+    layout: Layout
+    dim: int
+    rotary_dim: int
+    softmax_factor: float
+    log_scale: tuple[float, int, int] | None
+    base: float
+    method: str
+
+    @property
+    def turns(self) -> bool:
+        """Whether positions turn anything here."""
+        return self.frequencies is not None
+
+
+@dataclass(frozen=True)
+class RotaryConfig:
+    """What a configuration says.
+
+    Attributes:
+        model_type: its name for the model's code.
+        kinds: what each kind of layer does, by the name of the kind; "all" where all layers do the same.
+        layers: the kind of each layer, if the configuration says it.
+        trained_length: tokens of a text before any stretching, if the configuration says it.
+        limit: tokens of a text at most, if it says that.
+    """
+
+    model_type: str
+    kinds: dict[str, LayerRotation]
+    layers: tuple[str, ...] | None
+    trained_length: int | None
+    limit: int | None
+
+
+def from_config(
+    config: Any,
+    *,
+    part: str | None = None,
+    layout: Layout | None = None,
+    length: int | None = None,
+    handled: tuple[str, ...] = (),
+) -> RotaryConfig:
+    """The rotations that a configuration of transformers describes, for each kind of layer.
+
+    Both spellings are read, `rope_parameters` and the older `rope_theta` with `rope_scaling`. What the file leaves
+    out has the default of the model's class in transformers, as when the model is loaded. A field whose name sounds
+    like positions and that is not read raises an error, because without it scores could be wrong in silence.
+
+    Args:
+        config: a dict, the path of a `config.json`, or an object with `to_dict()`.
+        part: which configuration of several in one file, "vision_config". The text's is found by itself.
+        layout: "half" or "interleaved", for a `model_type` that posenc does not know.
+        length: tokens of the present text, where frequencies depend on it (dynamic NTK and LongRoPE).
+        handled: fields that your own code sees to; an error says which they are.
+
+    Returns:
+        RotaryConfig. With MLA a head has a slice for positions, and what is said here is about this slice.
+
+    Raises:
+        TypeError: config is none of the three.
+        ValueError: a field is missing, unknown, contradicts another or cannot be read, with what to do about it.
+
+    >>> found = from_config({"model_type": "llama", "head_dim": 128, "rope_theta": 500000.0})
+    >>> found.kinds["all"].layout, found.kinds["all"].frequencies[-1].round(9)
+    ('half', np.float64(2.455e-06))
+    >>> gemma = {"model_type": "gemma3_text", "head_dim": 256, "rope_theta": 1e6, "rope_local_base_freq": 1e4}
+    >>> {kind: rotation.base for kind, rotation in from_config(gemma).kinds.items()}
+    {'sliding_attention': 10000.0, 'full_attention': 1000000.0}
+
+    Source: the code of transformers 5, `modeling_rope_utils` and its models.
+    https://github.com/huggingface/transformers
+    """
+    whole = _loaded(config)
+    if part is None and "text_config" not in whole:
+        _check_readable(str(whole.get("model_type")))
+    fields = _part(whole, part)
+    model = str(fields.get("model_type"))
+    _check_readable(model)
+    known = _model_types().get(model)
+    if known is None and layout is None:
+        raise ValueError(
+            f"model_type {model!r} is not known: pass layout='half' or 'interleaved', as its code pairs columns; all "
+            "layers are then taken to turn alike, and what the file leaves out must be added to config"
+        )
+    if known is not None and layout is not None and check_layout(layout) != known["layout"]:
+        raise ValueError(f"layout of {model} is {known['layout']!r}, got {layout!r}")
+    if known is not None:
+        layout = check_layout(known["layout"])
+    assert layout is not None
+    return _Reader(fields, known or {}, layout, length, handled).read()
+
+
+# --- The fields ---------------------------------------------------------------------------------------------
+
+
+@cache
+def _model_types() -> dict[str, dict[str, str]]:
+    """The data file: what the code of each model type does that its configuration need not say."""
+    import csv  # here, so that `import posenc` stays light
+    from importlib.resources import files
+
+    text = files("posenc.rotary").joinpath("model_types.csv").read_text(encoding="utf-8")
+    return {row["model_type"]: row for row in csv.DictReader(text.splitlines())}
+
+
+def _check_readable(model: str) -> None:
+    if refused := _model_types().get(model, {}).get("refused"):
+        raise ValueError(f"model_type {model!r} is not read: {refused}")
+
+
+def _loaded(config: Any) -> dict[str, Any]:
+    if isinstance(config, Mapping):
+        return dict(config)
+    if isinstance(config, str | os.PathLike):
+        import json
+
+        with open(config, encoding="utf-8") as file:
+            found = json.load(file)
+        if not isinstance(found, dict):
+            raise ValueError(
+                f"config must be a JSON object, got a {type(found).__name__} in {os.fspath(config)!r}"
+            )
+        return found
+    if hasattr(config, "to_dict"):
+        return dict(config.to_dict())
+    raise TypeError(
+        f"config must be a dict, the path of a config.json or an object with to_dict(), got {type(config).__name__}"
+    )
+
+
+def _part(fields: dict[str, Any], part: str | None) -> dict[str, Any]:
+    """One model's fields out of a file that may hold several."""
+    for name in part.split(".") if part else ():
+        if not isinstance(fields.get(name), Mapping):
+            raise ValueError(
+                f"part must name a configuration within config, one of {_parts(fields)}, got {part!r}"
+            )
+        fields = dict(fields[name])
+    parts = _parts(fields)
+    if part or not parts:
+        return fields
+    if "text_config" in parts:
+        return _part(dict(fields["text_config"]), None)
+    if "hidden_size" in fields and "num_attention_heads" in fields:
+        return fields
+    raise ValueError(f"config holds several models: pass part, one of {parts}")
+
+
+def _parts(fields: Mapping[str, Any]) -> list[str]:
+    return [name for name, value in fields.items() if name.endswith("_config") and _is_model(value)]
+
+
+def _is_model(value: Any) -> bool:
+    says = {*_HEADS, "rope_parameters", "rope_theta"}
+    return isinstance(value, Mapping) and bool(says & value.keys() or _parts(value))
+
+
+# Names that sound like positions, those that are read, and those that change nothing here.
+_POSITION = re.compile(
+    r"alibi|attn_temperature|base_freq|every_n|layer_switch|logn|log_scaling|mrope|mscale|nope|no_rope|ntk|position|"
+    r"rope|rotary|rotate|scaling_beta|theta|window_pattern|yarn"
+)
+_READ = frozenset(
+    [
+        "attention_factor",
+        "attn_temperature_tuning",
+        "beta_fast",
+        "beta_slow",
+        "factor",
+        "high_freq_factor",
+        "layer_rope_theta",
+        "layer_types",
+        "llama_4_scaling_beta",
+        "long_factor",
+        "low_freq_factor",
+        "max_position_embeddings",
+        "mrope_interleaved",
+        "mrope_section",
+        "mscale",
+        "mscale_all_dim",
+        "n_positions",
+        "no_rope_layer_interval",
+        "no_rope_layers",
+        "original_max_position_embeddings",
+        "partial_rotary_factor",
+        "position_embedding_type",
+        "qk_nope_head_dim",
+        "qk_rope_head_dim",
+        "rope_interleave",
+        "rope_local_base_freq",
+        "rope_parameters",
+        "rope_scaling",
+        "rope_theta",
+        "rope_type",
+        "rotary_dim",
+        "rotary_emb_base",
+        "rotary_pct",
+        "global_rope_theta",
+        "global_attn_every_n_layers",
+        "local_rope_theta",
+        "short_factor",
+        "sliding_window_pattern",
+        "truncate",
+        "type",
+        "_sliding_window_pattern",
+    ]
+)
+_HARMLESS = frozenset(
+    [
+        "dropout_positions",
+        "layer_switch",
+        "memory_attention_rope_dropout",
+        "num_position_embeddings",
+        "position_embedding_size",
+        "position_id_per_seconds",
+        "prefix_dense_sliding_window_pattern",
+    ]
+)
+_CURES = {
+    "compress_rope_theta": "compressed keys have a base of their own",
+    "rotary_dim": "transformers ignores it and turns all columns; if so many are turned: add partial_rotary_factor",
+    "rope_scaling_layers": "only these layers are stretched: call again without rope_scaling for the others",
+    "rotary_value": "values are turned, too",
+    "use_mem_rope": "memory is turned by positions of its own",
+}
+
+
+_READ_ROTARY_DIM = ("codegen", "gptj", "minimax_m2")
+
+
+class _Reader:
+    """Reads one model's fields."""
+
+    def __init__(
+        self,
+        fields: dict[str, Any],
+        known: dict[str, str],
+        layout: Layout,
+        length: int | None,
+        handled: tuple[str, ...],
+    ) -> None:
+        self.fields = {name: value for name, value in fields.items() if value is not None}
+        self.known, self.layout, self.length = known, layout, length
+        self.model = str(fields.get("model_type"))
+        self.given_null = {name for name, value in fields.items() if value is None}
+        self._check_ignored(handled)
+        interleave = self.fields.get("rope_interleave")
+        if interleave is not None and interleave != (layout == "interleaved"):
+            self.layout = "interleaved" if interleave else "half"
+
+    def _check_ignored(self, handled: tuple[str, ...]) -> None:
+        ignored = {
+            name: _CURES.get(name, "look it up in the model's code")
+            for name, value in self.fields.items()
+            if _POSITION.search(name) and name not in _READ | _HARMLESS and name not in handled
+            if value not in (False, "rope", "rotary")
+            if not (name == "rope_scaling_layers" and self._plain())
+        }
+        if "rotary_dim" in self.fields and self.model not in _READ_ROTARY_DIM and "rotary_dim" not in handled:
+            ignored["rotary_dim"] = _CURES["rotary_dim"]
+        if ignored:
+            said = "; ".join(f"{name}: {cure}" for name, cure in ignored.items())
+            raise ValueError(
+                f"config has fields that are not read: {said}; then pass handled={tuple(ignored)}"
+            )
+
+    def _plain(self) -> bool:
+        given = self.fields.get("rope_parameters") or self.fields.get("rope_scaling") or {}
+        return given.get("rope_type", given.get("type", "default")) == "default"
+
+    def read(self) -> RotaryConfig:
+        by_kind = self._parameters()
+        layers = self._layers()
+        kinds = {kind: self._rotation(kind, parameters) for kind, parameters in by_kind.items()}
+        if layers is not None:
+            unknown = [kind for kind in layers if kind not in kinds and kind not in _WITHOUT_ATTENTION]
+            if unknown and set(kinds) != {"all"}:
+                raise ValueError(
+                    f"layer_types has {unknown[0]!r}, of which config says nothing; it knows {list(kinds)}"
+                )
+            if set(kinds) == {"all"}:
+                layers = None
+        trained = self.fields.get("original_max_position_embeddings")
+        for parameters in by_kind.values():
+            trained = trained or (parameters or {}).get("original_max_position_embeddings")
+        limit = self._limit()
+        return RotaryConfig(self.model, kinds, layers, trained or limit, limit)
+
+    def _limit(self) -> int | None:
+        return next((self.fields[name] for name in _LIMITS if name in self.fields), None)
+
+    # --- Kinds of layers ---
+
+    def _parameters(self) -> dict[str, dict[str, Any] | None]:
+        """By kind of layer: the scaling's fields, with base and share; None where nothing is turned."""
+        given = self.fields.get("rope_parameters") or self.fields.get("rope_scaling") or {}
+        if not isinstance(given, Mapping):
+            raise ValueError(f"rope_parameters must be a dict, got {given!r}")
+        if "rope_parameters" in self.given_null and self.known.get("unturned") == "rope_parameters":
+            return {"all": None}
+        nested = {kind: value for kind, value in given.items() if isinstance(value, Mapping)}
+        if nested:
+            more = {
+                kind: None for kind, value in given.items() if value is None and kind.endswith("attention")
+            }
+            return {kind: self._whole(kind, nested.get(kind)) for kind in given if kind in {**nested, **more}}
+        bases = self.known.get("base", "").split()
+        local = self.fields.get("rope_local_base_freq", self.fields.get("local_rope_theta"))
+        if local is not None or len(bases) > 1:
+            # Older files: the scaling is that of the full layers.
+            sliding = {"rope_theta": local if local is not None else float(bases[0])}
+            return {
+                "sliding_attention": self._whole("sliding_attention", sliding),
+                "full_attention": self._whole("full_attention", dict(given)),
+            }
+        whole = self._whole("all", dict(given))
+        unturned = self.known.get("unturned")
+        if unturned == "full_attention" and (
+            self.fields.get("sliding_window") or "layer_types" in self.fields
+        ):
+            return {"sliding_attention": whole, "full_attention": None}
+        if unturned == "no_rope_layers":
+            return {"turned": whole, "not_turned": None}
+        if unturned == "layer_rope_theta" and "layer_rope_theta" in self.fields:
+            thetas = sorted({theta for theta in self.fields["layer_rope_theta"] if theta})
+            found: dict[str, dict[str, Any] | None] = {
+                f"base {theta:g}": {**(whole or {}), "rope_theta": theta} for theta in thetas
+            }
+            return found | {"not_turned": None}
+        if unturned == "position_embedding_type" and self.fields.get("position_embedding_type") not in (
+            "rope",
+            "rotary",
+        ):
+            return {"all": None}
+        return {"all": whole}
+
+    def _whole(self, kind: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
+        """A scaling's fields with what stands beside them in the file, or is the default of the model's class."""
+        if given is None:
+            return None
+        found = {name: value for name, value in given.items() if value is not None}
+        bases = self.known.get("base", "").split()
+        default = bases[-1 if kind != "sliding_attention" else 0] if bases else None
+        base = [
+            self.fields[name]
+            for name in ("rope_theta", "rotary_emb_base", "global_rope_theta")
+            if name in self.fields
+        ]
+        for name, values in (
+            ("rope_theta", base + ([float(default)] if default else [])),
+            ("partial_rotary_factor", self._shares()),
+        ):
+            if values:
+                found.setdefault(name, values[0])
+        outside = self.fields.get("original_max_position_embeddings")
+        inside = found.get("original_max_position_embeddings")
+        if (
+            outside is not None
+            and inside is not None
+            and outside != inside
+            and found.get("rope_type") != "longrope"
+        ):
+            raise ValueError(f"original_max_position_embeddings is given twice, as {outside} and as {inside}")
+        if outside is not None:
+            found["original_max_position_embeddings"] = outside
+        return found
+
+    def _shares(self) -> list[float]:
+        given = [
+            float(self.fields[name])
+            for name in ("partial_rotary_factor", "rotary_pct")
+            if name in self.fields
+        ]
+        if "rotary_dim" in self.fields and self.model in _READ_ROTARY_DIM:
+            given.append(self.fields["rotary_dim"] / self._width("all"))
+        if len(set(given)) > 1:
+            raise ValueError(f"the share that is turned is given twice, as {given[0]:g} and as {given[1]:g}")
+        if not given and self.known.get("share"):
+            given = [float(self.known["share"])]
+        return given
+
+    def _layers(self) -> tuple[str, ...] | None:
+        """The kind of each layer, where the file says so."""
+        unturned = self.known.get("unturned")
+        count = self.fields.get("num_hidden_layers")
+        if unturned == "no_rope_layers":
+            turned = list(self.fields.get("no_rope_layers") or ())
+            every = self.fields.get("no_rope_layer_interval", 4)
+            if not turned and count:
+                turned = [int((layer + 1) % every != 0) for layer in range(count)]
+            return tuple("turned" if each else "not_turned" for each in turned) or None
+        if unturned == "layer_rope_theta" and "layer_rope_theta" in self.fields:
+            return tuple(
+                f"base {theta:g}" if theta else "not_turned" for theta in self.fields["layer_rope_theta"]
+            )
+        if "layer_types" in self.fields:
+            return tuple(map(str, self.fields["layer_types"]))
+        every = self.fields.get("sliding_window_pattern", self.fields.get("_sliding_window_pattern"))
+        if isinstance(every, int) and count:
+            return tuple("sliding_attention" if (n + 1) % every else "full_attention" for n in range(count))
+        every = self.fields.get("global_attn_every_n_layers")
+        if every and count:
+            return tuple("sliding_attention" if n % every else "full_attention" for n in range(count))
+        return None
+
+    # --- One kind ---
+
+    def _width(self, kind: str) -> int:
+        """Of a head, or of its slice with positions."""
+        if "qk_rope_head_dim" in self.fields:
+            return int(self.fields["qk_rope_head_dim"])
+        if kind == "full_attention" and "global_head_dim" in self.fields:
+            return int(self.fields["global_head_dim"])
+        types = self.fields.get("layer_types", ())
+        for layer, own in self.fields.get("per_layer_config", {}).items():
+            if "head_dim" in own and int(layer) < len(types) and types[int(layer)] == kind:
+                return int(own["head_dim"])
+        for name in ("head_dim", "attention_head_dim", "kv_channels"):
+            if name in self.fields:
+                return int(self.fields[name])
+        sizes = [
+            self.fields[name]
+            for name in ("embed_dim", "hidden_size", "d_model", "n_embd")
+            if name in self.fields
+        ]
+        heads = [self.fields[name] for name in _HEADS if name in self.fields]
+        if not sizes or not heads:
+            raise ValueError("config does not say how wide a head is: add head_dim to it")
+        return int(sizes[0]) // int(heads[0])
+
+    def _rotation(self, kind: str, parameters: dict[str, Any] | None) -> LayerRotation:
+        dim = self._width(kind)
+        softmax, log_scale = 1.0, self._log_scale(parameters)
+        if parameters is None:
+            return LayerRotation(None, 1.0, self.layout, dim, 0, softmax, log_scale, math.nan, "none")
+        default = self.known.get("scaling", "") or "default"
+        given = parameters.get("rope_type", parameters.get("type"))
+        if given is None and default not in ("default", "by layer") and not default.startswith("axial"):
+            raise ValueError(
+                f"the class of {self.model} has scaling {default!r} of its own: add rope_parameters to config"
+            )
+        method = str(given or ("axial" if default.startswith("axial") else "default"))
+        method = {"mrope": "default", "su": "longrope"}.get(method, method)
+        base = parameters.get("rope_theta")
+        if base is None:
+            raise ValueError(
+                f"config does not say the base of {self.model}: add rope_theta, as in the model's code"
+            )
+        share = (
+            1.0 if "qk_rope_head_dim" in self.fields else float(parameters.get("partial_rotary_factor", 1.0))
+        )
+        rotary_dim = dim if method in ("proportional", "axial") else int(dim * share)
+        if rotary_dim % 2 or not 0 < rotary_dim <= dim:
+            raise ValueError(f"the columns that are turned must be even and at most {dim}, got {rotary_dim}")
+        if self.known.get("softmax") == "mscale" and parameters.get("mscale_all_dim"):
+            growth = yarn_attention_factor(self._needed(method, parameters, "factor")) - 1
+            softmax = (1 + growth * float(parameters["mscale_all_dim"])) ** 2
+        frequencies, scale = self._frequencies(method, rotary_dim, share, float(base), parameters)
+        if "mrope_section" in parameters or self.known.get("mrope"):
+            frequencies = self._axes(frequencies, rotary_dim, parameters)
+        if self.known.get("turns_back"):
+            frequencies = -frequencies
+        return LayerRotation(
+            frequencies, scale, self.layout, dim, rotary_dim, softmax, log_scale, float(base), method
+        )
+
+    def _log_scale(self, parameters: dict[str, Any] | None) -> tuple[float, int, int] | None:
+        if self.fields.get("attn_temperature_tuning") and parameters is None:
+            return float(self.fields.get("attn_scale", 0.1)), int(self.fields.get("floor_scale", 8192)), 1
+        beta = (parameters or {}).get("llama_4_scaling_beta")
+        if beta:
+            return (
+                float(beta),
+                int(self._needed("llama_4_scaling_beta", parameters, "original_max_position_embeddings")),
+                0,
+            )
+        return None
+
+    def _needed(self, method: str, parameters: Mapping[str, Any] | None, name: str) -> Any:
+        if not parameters or name not in parameters:
+            raise ValueError(f"rope_type {method!r} needs {name}: add it to config")
+        return parameters[name]
+
+    def _frequencies(
+        self, method: str, dim: int, share: float, base: float, parameters: dict[str, Any]
+    ) -> tuple[np.ndarray, float]:
+        """Frequencies of a line, and the factor of cosines and sines."""
+
+        def needed(name: str) -> Any:
+            return self._needed(method, parameters, name)
+
+        def trained() -> int:
+            if "original_max_position_embeddings" in parameters:
+                return int(parameters["original_max_position_embeddings"])
+            raise ValueError(
+                f"rope_type {method!r} needs original_max_position_embeddings, the trained length: add it to config; "
+                "transformers would take max_position_embeddings, which may have been made longer already"
+            )
+
+        if method == "default":
+            return sinusoidal_frequencies(dim, base), 1.0
+        if method == "axial":
+            omega = axial_frequencies(dim, 2, base=base)
+            order = self.known.get("scaling")
+            if order == "axial_alternate":  # the axes take the frequencies of a line in turn
+                line = sinusoidal_frequencies(dim, base)
+                omega = np.where(omega != 0, np.concatenate([line[0::2], line[1::2]]), 0.0)
+            elif order == "axial_columns_first":
+                omega = omega[::-1].copy()
+            elif order == "axial_interleaved":  # the column's pair, then the row's, of each frequency
+                omega = omega[::-1].reshape(2, 2, -1).swapaxes(1, 2).reshape(2, -1)
+            return omega, 1.0
+        if method == "linear":
+            return linear_frequencies(dim, needed("factor"), base=base), 1.0
+        if method == "proportional":
+            return proportional_frequencies(dim, share, factor=parameters.get("factor", 1.0), base=base), 1.0
+        if method == "llama3":
+            low, high = needed("low_freq_factor"), needed("high_freq_factor")
+            return (
+                llama3_frequencies(
+                    dim,
+                    needed("factor"),
+                    original_length=trained(),
+                    low_freq_factor=low,
+                    high_freq_factor=high,
+                    base=base,
+                ),
+                1.0,
+            )
+        if method == "yarn":
+            factor = needed("factor")
+            mscales = parameters.get("mscale"), parameters.get("mscale_all_dim")
+            both = {"mscale": mscales[0], "mscale_all_dim": mscales[1]} if all(mscales) else {}
+            return (
+                yarn_frequencies(
+                    dim, factor, original_length=trained(), base=base, truncate=parameters.get("truncate", True),
+                    beta_fast=parameters.get("beta_fast") or 32.0, beta_slow=parameters.get("beta_slow") or 1.0,
+                ),
+                float(parameters.get("attention_factor") or yarn_attention_factor(factor, **both)),
+            )  # fmt: skip
+        if method in ("dynamic", "longrope"):
+            if self.length is None:
+                raise ValueError(
+                    f"rope_type {method!r} depends on the present length: pass length, in tokens"
+                )
+            limit = self._limit()
+            if method == "dynamic":
+                original = int(parameters.get("original_max_position_embeddings") or limit or trained())
+                return dynamic_ntk_frequencies(
+                    dim, needed("factor"), self.length, original_length=original, base=base
+                ), 1.0
+            original = trained()
+            omega = longrope_frequencies(
+                dim,
+                needed("short_factor"),
+                needed("long_factor"),
+                self.length,
+                original_length=original,
+                base=base,
+            )
+            factor = parameters.get("factor") or (limit / original if limit else 1.0)
+            scale = parameters.get("attention_factor") or longrope_attention_factor(
+                factor, original_length=original
+            )
+            return omega, float(scale)
+        raise ValueError(f"rope_type {method!r} is not known to posenc; it knows {', '.join(_METHODS)}")
+
+    def _axes(self, line: np.ndarray, dim: int, parameters: dict[str, Any]) -> np.ndarray:
+        """The frequencies of a line, each given to its axis."""
+        *sections, last = (self.known.get("mrope") or "0").split()
+        interleaved = last == "interleaved" or bool(parameters.get("mrope_interleaved"))
+        sections += [last] * (last != "interleaved")
+        given = parameters.get("mrope_section", list(map(int, sections)))
+        axes = mrope_frequencies(dim, given, interleaved=interleaved)
+        return np.where(axes != 0, line, 0.0)
+
+
+_HEADS = ("num_attention_heads", "num_heads", "n_heads", "n_head", "decoder_num_attention_heads")
+_METHODS = ("default", "linear", "dynamic", "yarn", "llama3", "longrope", "proportional", "axial")
+_LIMITS = ("max_position_embeddings", "n_positions", "max_seq_len", "model_max_length")
+_WITHOUT_ATTENTION = ("linear_attention", "conv", "mamba", "recurrent")
+
+
+def described(found: RotaryConfig) -> Iterator[str]:
+    """Lines that say what a configuration means."""
+    yield f"{found.model_type}: {len(found.kinds)} kind{'s' * (len(found.kinds) > 1)} of layers"
+    for kind, rotation in found.kinds.items():
+        count = f", {found.layers.count(kind)} layers" if found.layers else ""
+        if rotation.frequencies is None:
+            yield f"{kind}{count}: positions turn nothing"
+        else:
+            omega = (
+                rotation.frequencies.max(axis=0) if rotation.frequencies.ndim == 2 else rotation.frequencies
+            )
+            waves = 2 * math.pi / np.abs(omega[omega != 0])
+            yield f"{kind}{count}: {rotation.rotary_dim} of {rotation.dim} columns are turned, layout {rotation.layout}"
+            yield f"    base {rotation.base:g}, scaling {rotation.method}, cosines and sines times {rotation.scale:.4g}"
+            yield f"    {len(waves)} pairs that turn, wavelengths {waves.min():.4g} to {waves.max():.4g} positions"
+            if found.trained_length:
+                usual = 2 * math.pi / sinusoidal_frequencies(rotation.rotary_dim, rotation.base)
+                full = int((usual <= found.trained_length).sum())
+                trained = found.trained_length
+                yield f"    {full} of {len(usual)} went all the way round within {trained} trained positions"
+            if rotation.frequencies.ndim == 2:
+                yield f"    each pair belongs to one of {len(rotation.frequencies)} coordinates"
+        if rotation.softmax_factor != 1:
+            yield f"    scores are multiplied by {rotation.softmax_factor:.4g} besides 1/√width"
+        if rotation.log_scale:
+            beta, n, first = rotation.log_scale
+            yield f"    queries at t are multiplied by 1 + {beta:g} ln(1 + ⌊(t + {first})/{n}⌋)"

@@ -1,0 +1,56 @@
+"""The table of released models: facts with a source each, words in two languages, and what is computed of them."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+
+from posenc.experiments import ReleasedModel, model_table, released_models, rotations
+from tests.posenc.refusals import refused
+
+
+def test_each_model_has_a_name_a_source_and_fields() -> None:
+    models = released_models()
+    assert len({model.name for model in models}) == len(models) >= 30
+    assert [model.year for model in models] == sorted(model.year for model in models)
+    for model in models:
+        assert model.source.startswith("https://"), model
+        assert model.evidence in ("class", "file", "paper"), model
+        assert (model.config is None) == (model.evidence == "paper"), model
+
+
+@pytest.mark.parametrize(
+    "model", [each for each in released_models() if each.way == "rope"], ids=lambda each: each.name
+)
+def test_what_is_computed_follows_from_its_definition(model: ReleasedModel) -> None:
+    cells = [
+        line.split(" | ") for line in model_table().splitlines() if line.startswith(f"| [{model.name}](")
+    ]
+    for cell, (kind, rotation) in zip(cells, rotations(model.name).items(), strict=True):
+        if rotation.frequencies is None:
+            assert (cell[2], set(cell[4:])) == ("no position", {"–", "– |"}), kind
+            continue
+        omega = np.atleast_2d(rotation.frequencies).max(axis=0)
+        omega = omega[omega > 0]
+        assert cell[8] == f"{2 * math.pi / omega.max():,.1f}–{2 * math.pi / omega.min():,.0f}"
+        if cell[10] != "–":
+            k = int(cell[10].replace(",", ""))
+            assert (
+                np.cos(k * omega).sum() < 0 <= min(np.cos(n * omega).sum() for n in range(max(k - 50, 1), k))
+            )
+
+
+def test_the_languages_have_the_same_rows() -> None:
+    english, chinese = (
+        [re.findall(r"#row-[\w-]+|\d[\d,.]*", line) for line in model_table(lang=lang).splitlines()[2:]]
+        for lang in ("en", "zh")
+    )
+    assert english == chinese
+
+
+test_refusals = refused([
+    (lambda: rotations("GPT-2"), ValueError, "name must be a model with RoPE"),
+    (lambda: rotations("nobody"), ValueError, "'nobody'"),
+    (lambda: model_table(lang="fr"), ValueError, 'lang must be "en" or "zh"'),  # type: ignore[arg-type]
+])  # fmt: skip

@@ -1,0 +1,172 @@
+"""from_config without transformers: what it reads, and what it refuses with a cure."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import posenc
+from posenc import rotary
+from posenc.nn import RotaryEmbedding
+from posenc.rotary.__main__ import main
+from posenc.rotary.config import from_config
+
+LLAMA = {
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "max_position_embeddings": 131072,
+}
+LLAMA3 = {
+    "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0, "original_max_position_embeddings": 8192,
+}  # fmt: skip
+OLD = LLAMA | {"rope_theta": 500000.0, "rope_scaling": LLAMA3 | {"rope_type": "llama3"}}
+NEW = LLAMA | {"rope_parameters": LLAMA3 | {"rope_type": "llama3", "rope_theta": 500000.0}}
+DEEPSEEK = {
+    "model_type": "deepseek_v3", "hidden_size": 7168, "num_attention_heads": 128, "qk_nope_head_dim": 128,
+    "qk_rope_head_dim": 64, "rope_theta": 10000, "max_position_embeddings": 163840, "rope_scaling": {
+        "type": "yarn", "factor": 40, "mscale": 1.0, "mscale_all_dim": 1.0, "original_max_position_embeddings": 4096,
+    },
+}  # fmt: skip
+
+
+class Made:
+    def to_dict(self) -> dict[str, Any]:
+        return OLD
+
+
+def test_all_forms_of_one_configuration_say_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(OLD), encoding="utf-8")
+    wanted = rotary.llama3_frequencies(128, 8, original_length=8192, base=500000.0)
+    whole = {
+        "model_type": "some_vlm",
+        "vision_config": {"num_heads": 16, "hidden_size": 64},
+        "text_config": NEW,
+    }
+    for form in (OLD, NEW, path, str(path), Made(), whole):
+        found = from_config(form)
+        np.testing.assert_array_equal(found.kinds["all"].frequencies, wanted)
+        assert (found.kinds["all"].dim, found.kinds["all"].rotary_dim, found.kinds["all"].layout) == (
+            128,
+            128,
+            "half",
+        )
+        assert (found.trained_length, found.limit, found.layers) == (8192, 131072, None)
+
+
+def test_kinds_of_layers() -> None:
+    gemma = {
+        "model_type": "gemma3_text", "head_dim": 256, "rope_theta": 1e6, "rope_local_base_freq": 1e4,
+        "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "sliding_window_pattern": 6, "num_hidden_layers": 7,
+    }  # fmt: skip
+    found = from_config(gemma)
+    assert found.layers == ("sliding_attention",) * 5 + ("full_attention", "sliding_attention")
+    local, full = found.kinds["sliding_attention"], found.kinds["full_attention"]
+    np.testing.assert_array_equal(local.frequencies, posenc.sinusoidal_frequencies(256, 1e4))
+    np.testing.assert_array_equal(full.frequencies, posenc.sinusoidal_frequencies(256, 1e6) / 8)
+    llama4 = LLAMA | {
+        "model_type": "llama4_text",
+        "rope_theta": 5e5,
+        "num_hidden_layers": 4,
+        "attn_temperature_tuning": True,
+    }
+    found = from_config(llama4)
+    assert found.layers == ("turned", "turned", "turned", "not_turned")
+    assert not found.kinds["not_turned"].turns
+    assert found.kinds["not_turned"].log_scale == (0.1, 8192, 1)
+    assert found.kinds["turned"].log_scale is None
+    beam = {"sliding_attention": {"rope_type": "default", "rope_theta": 1e4}, "full_attention": None}
+    found = from_config(
+        LLAMA | {"rope_parameters": beam, "layer_types": ["sliding_attention", "full_attention"]}
+    )
+    assert [found.kinds[kind].turns for kind in found.layers or ()] == [True, False]
+
+
+def test_a_slice_with_positions() -> None:
+    found = from_config(DEEPSEEK).kinds["all"]
+    assert (found.dim, found.rotary_dim, found.layout, found.scale) == (64, 64, "interleaved", 1.0)
+    assert found.softmax_factor == pytest.approx(1.8738, abs=1e-4)  # 1.3689²
+    with pytest.raises(ValueError, match=r"softmax_factor 1\.87"):
+        RotaryEmbedding.from_config(DEEPSEEK)
+
+
+def test_layers_turn_as_the_frequencies_say() -> None:
+    given = {"model_type": "glm4", "head_dim": 16, "partial_rotary_factor": 0.5, "rope_theta": 100.0}
+    layer = RotaryEmbedding.from_config(given, max_len=10)["all"]
+    assert layer is not None
+    q = torch.randn(2, 4, 5, 16, generator=torch.Generator().manual_seed(0))
+    wanted = posenc.apply_rotary(q, torch.arange(5), base=100.0, rotary_dim=8, layout="interleaved")
+    torch.testing.assert_close(layer(q, q)[0], wanted)
+    with pytest.raises(ValueError, match="positions of 3 coordinates: turn them with"):
+        RotaryEmbedding.from_config(LLAMA | {"model_type": "qwen2_vl_text"})
+    cohere = LLAMA | {"model_type": "cohere2", "sliding_window": 4096, "rope_theta": 50000.0}
+    layers = RotaryEmbedding.from_config(cohere, max_len=4)
+    assert layers["full_attention"] is None
+    assert layers["sliding_attention"] is not None
+
+
+def test_what_a_file_leaves_out_is_the_default_of_its_class() -> None:
+    kinds = {
+        name: from_config(LLAMA | {"model_type": name}).kinds["all"] for name in ("llama", "helium", "glm")
+    }
+    assert {name: (kind.base, kind.rotary_dim) for name, kind in kinds.items()} == {
+        "llama": (10000.0, 128), "helium": (100000.0, 128), "glm": (10000.0, 64),
+    }  # fmt: skip
+
+
+YARN = {"rope_type": "yarn", "factor": 4.0}
+
+
+@pytest.mark.parametrize(
+    ("config", "says"),
+    [
+        ({"model_type": "unheard"}, "model_type 'unheard' is not known: pass layout"),
+        (LLAMA | {"model_type": "vjepa2"}, "'vjepa2' is not read: its angles make no rotation"),
+        (LLAMA | {"use_alibi_positions": True}, r"not read: use_alibi_positions: look it up.*handled=\('use_alibi"),
+        (LLAMA | {"rope_scaling": YARN}, "needs original_max_position_embeddings, the trained length"),
+        (LLAMA | {"rope_scaling": {"rope_type": "linear"}}, "'linear' needs factor"),
+        (LLAMA | {"rope_scaling": {"rope_type": "spiral"}}, "'spiral' is not known to posenc; it knows default"),
+        (LLAMA | {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "depends on the present length"),
+        (LLAMA | {"rope_scaling": [1]}, "rope_parameters must be a dict, got"),
+        ({"model_type": "llama"}, "how wide a head is: add head_dim"),
+        (LLAMA | {"partial_rotary_factor": 0.5, "rotary_pct": 0.25}, "given twice, as 0.5 and as 0.25"),
+        (LLAMA | {"head_dim": 42, "partial_rotary_factor": 0.5}, "must be even and at most 42, got 21"),
+        (LLAMA | {"rotary_dim": 64}, "rotary_dim: transformers ignores it"),
+        (LLAMA | {"model_type": "gpt_oss", "head_dim": 64}, "class of gpt_oss has scaling 'yarn' of its own"),
+        ({"model_type": "x", "a_config": LLAMA, "b_config": LLAMA}, r"pass part, one of \['a_config', 'b"),
+        (NEW | {"original_max_position_embeddings": 4096}, "given twice, as 4096 and as 8192"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_is_refused_with_a_cure(config: dict[str, Any], says: str) -> None:
+    with pytest.raises(ValueError, match=says):
+        from_config(config)
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(TypeError, match="config must be a dict, the path of a"):
+        from_config(3)
+    with pytest.raises(ValueError, match="layout of llama is 'half', got 'interleaved'"):
+        from_config(LLAMA, layout="interleaved")
+    with pytest.raises(ValueError, match="part must name a configuration"):
+        from_config(LLAMA, part="vision_config")
+    known = {"head_dim": 8, "rope_theta": 100.0, "my_rope": 1}
+    found = from_config(known, layout="half", handled=("my_rope",)).kinds["all"]
+    np.testing.assert_array_equal(found.frequencies, posenc.sinusoidal_frequencies(8, 100.0))
+
+
+def test_a_file_is_told_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(DEEPSEEK), encoding="utf-8")
+    assert main([str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "64 of 64 columns are turned, layout interleaved" in said
+    assert "base 10000, scaling yarn, cosines and sines times 1" in said
+    assert "23 of 32 went all the way round within 4096 trained positions" in said
+    assert "scores are multiplied by 1.874 besides 1/√width" in said
+    path.write_text("[]", encoding="utf-8")
+    assert main([str(path)]) == 2
+    assert "config must be a JSON object, got a list" in capsys.readouterr().err
