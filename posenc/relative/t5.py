@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from posenc._arrays import Array, ArrayLike, Namespace, OneArray, to_device_of
+from posenc._arrays import Array, ArrayLike, Namespace, OneArray, is_traced, to_device_of
 from posenc._checks import check_flag, integer, is_length
 from posenc.relative.offsets import as_integers
 from posenc.relative.tables import check_table, from_table
@@ -120,8 +120,11 @@ def _bucket_rule(
 
     def bucket(k: Array, xp: Namespace) -> Array:
         distance = xp.clip(xp.abs(k) if bidirectional else -k, 0, None)
-        # A search, and no table of all distances up to max_distance, however large it is.
-        result = xp.searchsorted(to_device_of(starts, k, xp), distance, side="right") - 1
+        bounds = to_device_of(starts, k, xp)
+        if is_traced():  # a trace may become ONNX, which has no search
+            result = xp.sum(xp.astype(distance[..., None] >= bounds, xp.int64), axis=-1) - 1
+        else:  # no table of all distances up to max_distance, however large it is
+            result = xp.searchsorted(bounds, distance, side="right") - 1
         return result + xp.astype(k > 0, xp.int64) * side if bidirectional else result
 
     return bucket

@@ -74,8 +74,8 @@ def check_table(table: Array) -> tuple[int, Namespace]:
     return table.shape[0], xp
 
 
-def check_reach(rows: int) -> int:
+def check_reach(rows: int, name: str = "table") -> int:
     """K, for a table with a row for each of the offsets −K..K."""
     if rows % 2 == 0:
-        raise ValueError(f"table must have 2K + 1 rows, one for each offset from -K to K, got {rows}")
+        raise ValueError(f"{name} must have 2K + 1 rows, one for each offset from -K to K, got {rows}")
     return rows // 2

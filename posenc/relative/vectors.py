@@ -50,8 +50,8 @@ def shaw_scores(
             "query must have shape (..., n_q, d) and table (2K + 1, d), "
             f"got {tuple(query.shape)} and {tuple(table.shape)}"
         )
-    index = _row_index(table.shape[0], query.shape[-2], query_positions, key_positions, query, xp)
-    return _take_along(query @ xp.matrix_transpose(table), index, xp)
+    index = row_index(table.shape[0], query.shape[-2], query_positions, key_positions, query, xp)
+    return take_along(query @ xp.matrix_transpose(table), index, xp)
 
 
 def shaw_values(
@@ -88,7 +88,7 @@ def shaw_values(
     if key_positions is None and query_positions is None:
         key_positions = weights.shape[-1]
     rows = table.shape[0]
-    index = _row_index(rows, weights.shape[-2], query_positions, key_positions, weights, xp)
+    index = row_index(rows, weights.shape[-2], query_positions, key_positions, weights, xp)
     if tuple(index.shape) != tuple(weights.shape[-2:]):
         raise ValueError(
             f"weights must have shape (..., {index.shape[0]}, {index.shape[1]}) as the positions, "
@@ -151,16 +151,17 @@ def shaw_attention(
     return xp.astype(output, dtype), xp.astype(weights, dtype)
 
 
-def _row_index(
+def row_index(
     rows: int,
     n_query: int,
     query_positions: int | ArrayLike | None,
     key_positions: int | ArrayLike | None,
     like: Array,
     xp: Namespace,
+    name: str = "table",
 ) -> Array:
     """The row of the table for each query and key, shape (n_q, n_k)."""
-    reach = check_reach(rows)
+    reach = check_reach(rows, name)
 
     def row(k: Array) -> Array:
         check_whole(k, xp)
@@ -175,7 +176,7 @@ def _row_index(
     return index[0, ...]
 
 
-def _take_along(by_row: Array, index: Array, xp: Namespace) -> Array:
+def take_along(by_row: Array, index: Array, xp: Namespace) -> Array:
     """by_row[..., t, index[t, u]]."""
     index = xp.broadcast_to(index, (*by_row.shape[:-2], *index.shape))
     if is_tensor(by_row):

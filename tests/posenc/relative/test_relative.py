@@ -245,3 +245,16 @@ test_errors_name_the_argument = refused([
     (lambda: relative.shaw_scores(THREE, ROWS, [1, 2, 3]), ValueError, "one position for each of 2 queries"),
     (lambda: relative.shaw_values(THREE, ROWS, [0, 1], [0, 1]), ValueError, r"weights must .* \(\.\.\., 2, 2\)"),
 ])  # fmt: skip
+
+
+@given(st.integers(1, 80), st.integers(0, 80), st.integers(0, 2**32 - 1))
+def test_a_derivative_sums_over_each_offset(n_query: int, more: int, seed: int) -> None:
+    """Over more rows than are summed at a time, in float64 and, to its own rounding, in bfloat16."""
+    generator = torch.Generator().manual_seed(seed)
+    upstream = torch.randn(2, n_query, n_query + more, generator=generator, dtype=torch.float64)
+    rows = [np.trace(upstream, k, 1, 2) for k in range(1 - n_query, n_query + more)]
+    for dtype, error in ((torch.float64, 1e-12), (torch.bfloat16, 0.1)):
+        values = torch.zeros(2, len(rows), dtype=dtype, requires_grad=True)
+        biases = relative.toeplitz_bias(values, n_query)
+        (found,) = torch.autograd.grad(biases, values, upstream.to(dtype))
+        np.testing.assert_allclose(found.double(), np.stack(rows, -1), atol=error, rtol=error / 10)
