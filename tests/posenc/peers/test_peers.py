@@ -134,6 +134,15 @@ ROPE_TYPES: list[tuple[dict[str, Any], int | None, Any, float]] = [
         yarn_frequencies(32, 40, original_length=1024, base=5e5, beta_fast=16, beta_slow=2, truncate=False),
         yarn_attention_factor(40, mscale=1.0, mscale_all_dim=0.7),
     ),
+    *(  # a step, as in Kimi K2
+        (
+            {"rope_type": "yarn", "factor": 32.0, **LENGTH, "beta_fast": 1.0, "beta_slow": 1.0, "truncate": whole},
+            None,
+            yarn_frequencies(32, 32, original_length=1024, base=5e5, beta_fast=1, truncate=whole),
+            yarn_attention_factor(32),
+        )
+        for whole in (True, False)
+    ),
     *(  # the ramp would end, or start, outside the pairs
         (
             {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": n, "rope_theta": base},
@@ -333,3 +342,21 @@ def test_falcon_adds_its_bias_before_the_scale() -> None:
     for slopes, same in ((alibi_slopes(8) / 4, True), (alibi_slopes(8), False)):
         ours = layer.dense(AlibiAttention(8, slopes=slopes)(q, k, v).transpose(1, 2).flatten(-2))
         assert torch.allclose(ours, theirs, rtol=0, atol=1e-5) == same
+
+
+@torch.no_grad()
+def test_minimax_decays_by_the_slopes_of_alibi() -> None:
+    """One decay a head, e to the minus slope for each step back; weaker from layer to layer."""
+    sizes: dict[str, Any] = {"hidden_size": 64, "num_attention_heads": 8, "num_hidden_layers": 4}
+    config, x = transformers.MiniMaxConfig(**sizes), random(1, 9, 64)
+    make = modeling("minimax").MiniMaxLightningAttention
+    layer, second = (seeded(make, config, layer_idx=i) for i in (0, 1))
+    assert (second.slope_rate < 0.7 * layer.slope_rate).all()
+    layer.norm = layer.out_proj = torch.nn.Identity()
+    theirs = layer(x, None, None)[0] / torch.sigmoid(layer.output_gate(x))
+    q, k, v = layer.act_fn(layer.qkv_proj(x)).unflatten(-1, (8, 24)).transpose(1, 2).split(8, dim=-1)
+    back = torch.arange(9)[:, None] - torch.arange(9)
+    for slopes, same in ((alibi_slopes(8, like=x), True), (second.slope_rate.flatten(), False)):
+        decay = torch.exp(-slopes.float()[:, None, None] * back).tril()
+        ours = ((decay * (q @ k.mT)) @ v).transpose(1, 2).flatten(-2)
+        assert torch.allclose(ours, theirs, rtol=0, atol=1e-4) == same

@@ -1,0 +1,43 @@
+"""Is a model right about positions? Small reports for any model of torch, one's own or Hugging Face's.
+
+Each check runs the model on a few tokens, compares outputs that must be equal, and says in a line what differs, by how
+much, what to look at, and where the book explains it. `posenc.check.all(model)` runs all that apply;
+`python -m posenc.check PACKAGE:FUNCTION` does so for the model that a function returns. Needs torch.
+
+report      what a check found
+models      how models are called: token ids in, an output for each token out
+order       does it see order; does it matter where a text starts
+decoding    a cache, chunks and pads against one pass without any
+masks       which tokens reach which
+lengths     what happens at the last position and beyond; positions in short formats
+loading     frequencies and the configuration; a model that is saved, or emptied, and loaded
+layouts     how a rotary function pairs columns, and which way it turns
+compiled    torch.compile
+tried       what they find in models and layers of other libraries
+every       all of them
+"""
+
+from posenc.check.compiled import check_compile
+from posenc.check.decoding import check_decoding
+from posenc.check.every import check_all as all
+from posenc.check.layouts import check_layout
+from posenc.check.lengths import check_length, check_precision
+from posenc.check.loading import check_loading
+from posenc.check.masks import check_mask
+from posenc.check.order import check_order, check_shift
+from posenc.check.report import Finding, Report
+
+__all__ = [
+    "Finding",
+    "Report",
+    "all",
+    "check_compile",
+    "check_decoding",
+    "check_layout",
+    "check_length",
+    "check_loading",
+    "check_mask",
+    "check_order",
+    "check_precision",
+    "check_shift",
+]

@@ -1,0 +1,46 @@
+"""All checks of a model at once."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from torch import Tensor, nn
+
+from posenc.check.compiled import check_compile
+from posenc.check.decoding import check_decoding
+from posenc.check.lengths import check_length, check_precision
+from posenc.check.loading import check_loading
+from posenc.check.masks import check_mask
+from posenc.check.models import some_tokens
+from posenc.check.order import check_order, check_shift
+from posenc.check.report import Finding, Report
+
+__all__ = ["check_all"]
+
+
+def check_all(
+    model: Any, ids: Tensor | None = None, *, meant: str | Tensor | None = None, compiled: bool = False
+) -> Report:
+    """All checks that apply to a model, as one report; print it.
+
+    Args:
+        model, ids: as in `posenc.check.check_order`.
+        meant: as in `posenc.check.check_mask`.
+        compiled: whether torch.compile is tried, too, which takes longest.
+
+    Raises:
+        TypeError, ValueError: as in `posenc.check.check_order`.
+    """
+    ids = some_tokens(model, ids)
+    findings = [*check_order(model, ids).findings, *check_mask(model, ids, meant=meant).findings]
+    for check in (check_shift, check_decoding, check_length):
+        findings += check(model, ids).findings
+    if isinstance(model, nn.Module):
+        findings += [*check_precision(model, ids).findings, *check_loading(model, ids).findings]
+    else:
+        says = "the model is no module, of which copies could be made"
+        findings.append(Finding("precision", "left out", says, math.nan, "", "precision#positions"))
+    if compiled:
+        findings += check_compile(model, ids).findings
+    return Report(tuple(findings))

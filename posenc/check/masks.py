@@ -1,0 +1,150 @@
+"""Which tokens reach which outputs, found by changing one token at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from posenc._checks import integer
+from posenc.check.models import Called, change, some_tokens, text_config, tolerance
+from posenc.check.report import Finding, Report
+from posenc.masks import causal_mask, document_ids, document_mask, document_positions
+
+__all__ = ["check_mask", "reach"]
+
+
+def reach(called: Called, ids: Tensor, *, positions: Tensor | None = None) -> Tensor:
+    """Bool (length, length), True where changing the token of the column changes the output of the row."""
+    held = None if positions is None else positions.expand(ids.shape[1] + 1, ids.shape[1])
+    outputs = called(replaced(ids), positions=held)
+    differs = (outputs[1:] - outputs[:1]).flatten(2).abs().amax(-1)  # (changed token, output)
+    return (differs > tolerance(called, ids)).T
+
+
+def replaced(ids: Tensor) -> Tensor:
+    """The first row, and under it the same with one token changed, each in turn: (length + 1, length)."""
+    row, n = ids[:1], ids.shape[1]
+    rows = row.expand(n + 1, *row.shape[1:]).clone()
+    for u in range(n):
+        rows[u + 1, u] = next(
+            (token for token in ids.flatten(0, 1) if not torch.equal(token, row[0, u])), row[0, u]
+        )
+    return rows
+
+
+def check_mask(
+    model: Any,
+    ids: Tensor | None = None,
+    *,
+    meant: str | Tensor | None = None,
+    documents: Sequence[int] | None = None,
+) -> Report:
+    """Whether each output sees the tokens that it is meant to see, and no others.
+
+    Args:
+        model, ids: as in `posenc.check.check_order`. The first row is used.
+        meant: "causal", "full", or a bool tensor (length, length), True where a token must NOT reach an output, as
+            in `posenc.causal_mask`; through several layers a token reaches further than in one. If None, "causal"
+            for a class whose name says so (ForCausalLM), or if most outputs do not see the tokens after them.
+        documents: lengths of texts that are packed into one row, at least two. The model is then called without a
+            mask, with positions that begin at 0 in each document if it takes any, and each document must give what
+            it gives alone. Wrap a model that is told of documents otherwise in a function of ids.
+
+    Raises:
+        TypeError, ValueError: as in `posenc.check.check_order`; meant is none of these; documents are fewer than two,
+            or longer than ids.
+    """
+    called, ids = Called(model), some_tokens(model, ids)
+    if documents is not None:
+        return _packed(called, ids, documents)
+    n, sees = ids.shape[1], reach(called, ids)
+    if meant is None and any(word in type(model).__name__ for word in ("CausalLM", "LMHead")):
+        meant = "causal"
+    if meant is None:
+        later = torch.ones(n, n, dtype=torch.bool, device=sees.device).triu(1)
+        meant = "full" if float(sees[later].double().mean()) > 0.5 else "causal"
+    if isinstance(meant, str):
+        if meant not in ("causal", "full"):
+            raise ValueError(f"meant must be 'causal', 'full' or a bool tensor, got {meant!r}")
+        forbidden = (
+            torch.ones(n, n, dtype=torch.bool).triu(1) if meant == "causal" else torch.zeros(n, n).bool()
+        )
+    elif isinstance(meant, Tensor) and meant.dtype == torch.bool and meant.shape == (n, n):
+        forbidden, meant = meant.cpu(), "the given mask"
+    else:
+        raise ValueError(f"meant must be 'causal', 'full' or a bool tensor {(n, n)}, got {meant!r}")
+    sees = sees.cpu()
+    leaks, blind = (sees & forbidden).nonzero(), (~sees & ~forbidden).nonzero()
+    section = "masks#take-check" if meant != "causal" else "order#causal-mask"
+    if len(leaks):
+        t, u = map(int, leaks[0])
+        says = f"output {t} sees token {u}, {len(leaks)} such pairs (meant: {meant})"
+        return Report((Finding("who sees whom", "FAULT", says, len(leaks), _leak(leaks, n), section),))
+    near = [(int(t), int(u)) for t, u in blind if 0 <= t - u <= 1]
+    if near:
+        t, u = near[0]
+        says = f"output {t} does not see token {u}, {len(near)} such pairs of neighbours (meant: {meant})"
+        look = "the diagonal of the mask: it is one off, or read the wrong way round"
+        return Report((Finding("who sees whom", "FAULT", says, len(near), look, section),))
+    furthest = max((int(t - u) for t, u in sees.nonzero()), default=0)
+    if meant == "causal" and (window := _window(model)):
+        layers, width = window
+        if (wanted := min(layers * (width - 1), n - 1)) != furthest:
+            says = f"tokens up to {furthest} back reach an output, {layers} windows of {width} make {wanted}"
+            look = f"the window: each query sees {'more' if furthest > wanted else 'fewer'} keys than the {width} meant"
+            return Report((Finding("who sees whom", "FAULT", says, furthest, look, "longer#others"),))
+    if len(blind):
+        says = f"tokens more than {furthest} back reach no output (meant: {meant})"
+        look = "a window or chunks, if you have not meant one"
+        return Report((Finding("who sees whom", "note", says, len(blind), look, section),))
+    return Report((Finding("who sees whom", "ok", f"as meant: {meant}", 0.0, "", section),))
+
+
+def _packed(called: Called, ids: Tensor, documents: Sequence[int]) -> Report:
+    lengths = [integer("each of documents", length, minimum=2) for length in documents]
+    if len(lengths) < 2 or sum(lengths) > ids.shape[1]:
+        raise ValueError(
+            f"documents must be at least two lengths of {ids.shape[1]} tokens together or fewer, got {lengths}"
+        )
+    what, section = "packed documents", "masks#packing"
+    row, numbers = ids[:1, : sum(lengths)], document_ids(torch.tensor(lengths))
+    places = document_positions(numbers)[None].to(ids.device) if called.positions else None
+    sees, inside = reach(called, row, positions=places).cpu(), ~document_mask(numbers)
+    if len(across := (sees & ~inside).nonzero()):
+        t, u = map(int, across[0])
+        says = f"output {t} of document {int(numbers[t])} sees token {u} of document {int(numbers[u])}"
+        look = f"the mask: it does not separate documents ({len(across)} pairs see across)"
+        if not bool((sees & causal_mask(len(numbers), like=sees)).any()):
+            look = f"the mask: it is causal alone and does not separate documents ({len(across)} pairs see across)"
+        return Report((Finding(what, "FAULT", says, len(across), look, section),))
+    packed = called(row, positions=places)
+    alone = torch.cat([called(part) for part in row.split(lengths, dim=1)], dim=1)
+    if (size := change(packed, alone)) <= tolerance(called, ids):
+        return Report(
+            (Finding(what, "ok", f"each gives what it gives alone, to {size:.1g}", size, "", section),)
+        )
+    says = f"documents see themselves alone, and their outputs differ by {size:.2g} from those without the others"
+    look = "positions: they must begin at 0 again in each document, or the model must see offsets only"
+    return Report((Finding(what, "FAULT", says, size, look, section),))
+
+
+def _window(model: Any) -> tuple[int, int] | None:
+    """How many layers a model of Hugging Face has and how many keys a query sees, if all layers have a window."""
+    text = text_config(model)
+    width, layers = getattr(text, "sliding_window", None), getattr(text, "num_hidden_layers", None)
+    kinds = set(getattr(text, "layer_types", None) or ["sliding_attention"])
+    if not isinstance(width, int) or not isinstance(layers, int) or kinds != {"sliding_attention"}:
+        return None
+    return layers, width
+
+
+def _leak(leaks: Tensor, n: int) -> str:
+    ahead = {int(u - t) for t, u in leaks}
+    if {int(t) for t, _ in leaks} == {0}:
+        return "the first query, which has no key at all: its softmax is over all keys"
+    if max(ahead) <= n // 4:
+        return "the diagonal of the mask: each query sees one key too many"
+    return f"the mask: what lies up to {max(ahead)} ahead gets in"

@@ -1,0 +1,152 @@
+"""Does a model see order, and does it matter where a text starts?"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.check.layouts import check_layout
+from posenc.check.models import LIMITS, Called, change, counted, some_tokens, text_config, tolerance
+from posenc.check.report import Finding, Report
+
+__all__ = ["check_order", "check_shift"]
+
+
+def check_order(model: Any, ids: Tensor | None = None) -> Report:
+    """Whether the last output changes when the tokens before it are turned round.
+
+    Args:
+        model: in evaluation mode, called as the checks call models, see `posenc.check.models.Called`.
+        ids: token ids (batch, length). If None, random ones that the model's configuration or embedding allows.
+
+    Raises:
+        TypeError, ValueError: model cannot be called like this, is not in evaluation mode, or ids are too few.
+
+    >>> bag = torch.nn.Embedding(50, 8).eval()  # each token by itself
+    >>> check_order(bag).ok, check_order(bag).faults[0].look
+    (False, 'where positions enter: none does, or all get the same')
+    """
+    called, ids = Called(model), some_tokens(model, ids)
+    limit, outputs = tolerance(called, ids), called(ids)
+    turned = torch.cat([ids[:, :-1].flip(1), ids[:, -1:]], dim=1)
+    found = change(called(turned)[:, -1], outputs[:, -1])
+    if found > limit:
+        says = f"the last output changes by {found:.2g} when the tokens before it are turned round"
+        return Report((Finding("order", "ok", says, found, "", "order#attention"),))
+    says = "the last output stays the same when the tokens before it are turned round"
+    look = "where positions enter: none does, or all get the same"
+    return Report((Finding("order", "FAULT", says, found, look, "order#attention"),))
+
+
+def check_shift(model: Any, ids: Tensor | None = None, *, relative: bool | None = None) -> Report:
+    """Whether outputs depend on where the text starts: positions n, n + 1, ... instead of 0, 1, ...
+
+    Args:
+        model, ids: as in `check_order`. The model must take position_ids or positions.
+        relative: whether outputs are meant to stay. If None, they are if the model's configuration speaks of RoPE and
+            of nothing absolute; without a configuration nothing is a fault.
+
+    Raises:
+        TypeError, ValueError: as in `check_order`.
+    """
+    called, ids = Called(model), some_tokens(model, ids)
+    if called.positions is None:
+        says = "the model takes no positions"
+        return Report((Finding("shift", "left out", says, math.nan, "", "shift#invariance"),))
+    limit = max(tolerance(called, ids), 1e-4 * float(called(ids).abs().max()))
+    usual, base = called(ids), called(ids, positions=counted(ids))
+    findings = [_start(called, ids, usual, base, limit)]
+    shifts = {n: change(called(ids, positions=counted(ids, n)), base) for n in (1, 7, 30)}
+    worst = max(shifts.values())
+    if relative is None:
+        relative = _is_relative(model)
+    starts = _far(model, ids) if relative and worst <= limit else []
+    far = {n: change(called(ids, positions=counted(ids, n)), base) for n in starts}
+    away = next((n for n, size in far.items() if not size <= limit), None)
+    if away is not None:
+        says = f"outputs stay the same up to a start at 30 and change by {far[away]:.2g} at {away}"
+        look = "positions far from 0: they are rounded (bfloat16 holds integers up to 256), or written round"
+        findings.append(Finding("shift", "FAULT", says, far[away], look, "precision#positions"))
+    elif worst <= limit:
+        says = f"outputs stay the same wherever the text starts (to {worst:.1g})"
+        findings.append(Finding("shift", "ok", says, worst, "", "shift#invariance"))
+    elif relative:
+        says = f"outputs change by {worst:.2g} when all positions are moved by the same number"
+        last, beyond = ids.shape[1] - 1, called(ids, positions=counted(ids, 30))
+        clamped = change(called.at(ids, 0 * counted(ids) + last), beyond) <= limit
+        look = _unlike(model) or (
+            "what sees a position by itself: values that are turned, queries and keys turned by different layouts or "
+            "in different directions, an absolute code besides, a mask made from positions"
+        )
+        if clamped:
+            look = f"a clamp: positions from {last} on, the last of the first text, count as the same"
+        findings.append(Finding("shift", "FAULT", says, worst, look, "shift#invariance"))
+    else:
+        says = f"outputs change by {worst:.2g} with the place of the text: the model sees absolute positions"
+        findings.append(
+            Finding("shift", "note" if relative is None else "ok", says, worst, "", "shift#invariance")
+        )
+    return Report(tuple(findings))
+
+
+def _start(called: Called, ids: Tensor, usual: Tensor, base: Tensor, limit: float) -> Finding:
+    """Which positions the model takes if none are given."""
+    if change(usual, base) <= limit:
+        says = "without positions given it counts from 0"
+        return Finding("first position", "ok", says, change(usual, base), "", "learned#row-zero")
+    for start in (1, 2):
+        if change(usual, called(ids, positions=counted(ids, start))) <= limit:
+            says = f"without positions given it counts from {start}"
+            look = "positions that you give yourself: they start there, too"
+            return Finding("first position", "note", says, float(start), look, "learned#row-zero")
+    found = change(usual, base)
+    says = f"outputs without positions given differ by {found:.2g} from those at 0, 1, 2, ..."
+    look = "what the model makes of missing positions: all 0, or made in a short format?"
+    return Finding("first position", "FAULT", says, found, look, "learned#row-zero")
+
+
+def _far(model: Any, ids: Tensor) -> list[int]:
+    """Starts that short formats cannot count from, and float32 can: across 256, and at most 1,000."""
+    text = text_config(model)
+    last = next((n for name in LIMITS if isinstance(n := getattr(text, name, None), int) and n > 0), 1024)
+    original = getattr(text, "original_max_position_embeddings", None)  # frequencies change there (LongRoPE)
+    room = min(last, original or last, 1024) - ids.shape[1]
+    return [start for start in (256 - ids.shape[1] // 2, room) if 0 <= start <= room]
+
+
+def _unlike(model: Any) -> str:
+    """What a model of transformers turns unlike in queries and keys: its function, asked by itself; "" if nothing."""
+    rotary = next((part for name, part in _parts(model) if name.endswith("rotary_emb")), None)
+    apply = getattr(sys.modules.get(type(rotary).__module__), "apply_rotary_pos_emb", None)
+    dim = getattr(text_config(model), "head_dim", None)
+    if rotary is None or apply is None:
+        return ""
+
+    def turn(x: Tensor, positions: Tensor) -> tuple[Tensor, Tensor]:
+        q, k = apply(x, x, *rotary(x, positions[None]))
+        return q, k
+
+    try:
+        if dim is None:
+            dim = text_config(model).hidden_size // text_config(model).num_attention_heads
+        found = [each for each in check_layout(turn, dim).faults if "queries" in each.says]
+    except (TypeError, ValueError, AttributeError, RuntimeError, IndexError):
+        return ""  # it is called otherwise there
+    return f"apply_rotary_pos_emb turns them unlike: {found[0].says}" if found else ""
+
+
+def _parts(model: Any) -> Iterator[tuple[str, nn.Module]]:
+    return iter(model.named_modules() if isinstance(model, nn.Module) else ())
+
+
+def _is_relative(model: Any) -> bool | None:
+    text = text_config(model)
+    if text is None:
+        return None
+    rope = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None)
+    return bool(rope or hasattr(text, "rope_theta"))
