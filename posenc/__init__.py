@@ -4,8 +4,8 @@ Formulas need an array library only, and work on arrays of NumPy, torch and othe
 function of each method, with what makes its arguments, attention, and the masks of a decoder and an encoder.
 Everything else is in the module of its chapter, such as `posenc.rotary.yarn_frequencies` or
 `posenc.masks.pad_batch`, and needs no further import. Layers are in `posenc.nn` (torch), pictures in `posenc.plot`
-(matplotlib), the small trainings that the book quotes in `posenc.experiments`: import those three where you
-need them.
+(matplotlib), checks of any model in `posenc.check` (torch), the small trainings that the book quotes in
+`posenc.experiments`: import those four where you need them.
 """
 
 from typing import TYPE_CHECKING
@@ -67,11 +67,13 @@ __all__ = [
     "time_encoding",
 ]
 
+__version__ = "0.1.0"
+
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """Where a name is that is not here."""
-        hint = f": import posenc.{name}" if name in ("experiments", "nn", "plot") else ""
+        hint = f": import posenc.{name}" if name in ("check", "experiments", "nn", "plot") else ""
         if hint or name.startswith("_"):
             raise AttributeError(f"module 'posenc' has no attribute {name!r}{hint}")
         from posenc import _missing

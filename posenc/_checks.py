@@ -63,7 +63,7 @@ def number(name: str, value: Any, *, above: float | None = None, at_least: float
     except OverflowError:
         result = math.inf
     enough = (above is None or result > above) and (at_least is None or result >= at_least)
-    if not (math.isfinite(result) and enough):
+    if not (abs(result) < math.inf and enough):  # not isfinite: torch.compile may leave a number open
         bound = f" and above {above:g}" if above is not None else ""
         bound += f" and at least {at_least:g}" if at_least is not None else ""
         raise ValueError(f"{name} must be finite{bound}, got {value!r}")
@@ -283,7 +283,7 @@ def positions_of(positions: Any, x: Array, xp: Namespace) -> Array:
     shape, rows = tuple(t.shape), tuple(x.shape[:-1])
     # One axis is seq and nothing else: a lone position must not spread over all rows.
     fits = (
-        not rows
+        len(rows) == 0  # `not rows` would break the graph where a length is left open
         or same_shape(shape, rows[-1:])
         or (len(shape) == len(rows) > 1 and all(a in (1, b) for a, b in zip(shape, rows, strict=True)))
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from posenc._arrays import Array, ArrayT, Namespace, OneArray, namespace, no_autocast, wide_dtype
+from posenc._arrays import Array, ArrayT, Namespace, OneArray, namespace, no_autocast, same_shape, wide_dtype
 from posenc._checks import floating, number
 
 __all__ = ["dot_product_attention"]
@@ -146,7 +146,7 @@ def _check_like_scores(name: str, x: Array, scores: Array, xp: Namespace) -> Non
     full = tuple(scores.shape)
     shape = tuple(x.shape)
     # Two axes are (n_q, n_k) and nothing else: a key-padding mask (batch, n_k) must not slip through.
-    fits = shape == full[-2:] or (
+    fits = same_shape(shape, full[-2:]) or (
         len(shape) == len(full) > 2 and all(a in (1, b) for a, b in zip(shape, full, strict=True))
     )
     if not fits:

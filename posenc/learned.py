@@ -145,7 +145,7 @@ def taps(
     `extra` is added to the length in the size of a cell. With antialias the kernel is as wide as a new cell,
     if that is wider than an old one, and its weights are scaled to sum to 1 also at the borders.
     """
-    j = np.arange(length)
+    j = np.arange(length, dtype=np.float64)  # torch.compile divides integers in float32
     reach = {"linear": 1, "cubic": 2}[kernel]
     # One division, so that the last corner is n - 1 exactly.
     corners, cells = j * (n - 1) / max(length - 1, 1), (2 * j + 1) * n / (2 * (length + extra)) - 0.5

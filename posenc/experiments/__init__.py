@@ -1,28 +1,52 @@
 """The trainings that the book quotes, each with the chapter's name. Needs torch.
 
 `order`, `reordering`, `times`, `addition` and `contextual` take seconds on a CPU and give the same result every
-time; `extrapolation` is a sweep of many hundred trainings, and the file of what came of it. `choosing` trains
-nothing: it puts the same questions to all schemes.
+time; `extrapolation` is a sweep of many hundred trainings, `hybrids` and `disentangled` are smaller ones, each with the
+file of what came of it. `choosing` trains nothing: it puts the same questions to all schemes. `models` has facts of
+released models, `serving` a model of random weights with a cache, `claims` what is said of positions, each with a
+measurement, `deployment` what was found of each layer when it was compiled, exported and saved.
 """
 
 from posenc.experiments.addition import probe_sum, train_steps
 from posenc.experiments.choosing import compare_schemes, scheme_table
+from posenc.experiments.claims import CLAIMS, claim_table
 from posenc.experiments.contextual import train_sentence_task
+from posenc.experiments.deployment import deployment_table
+from posenc.experiments.disentangled import term_results, train_terms
 from posenc.experiments.extrapolation import extrapolation_results, train_extrapolation
+from posenc.experiments.hybrids import hybrid_results, probe_position, train_counter, train_mix
+from posenc.experiments.models import ReleasedModel, model_table, released_models, rotations
 from posenc.experiments.order import train_order_task
 from posenc.experiments.reordering import reordering_sentences, train_reordering
+from posenc.experiments.serving import KeyValueCache, cached_pass, largest_error
 from posenc.experiments.times import train_gap_task
 
 __all__ = [
+    "CLAIMS",
+    "KeyValueCache",
+    "ReleasedModel",
+    "cached_pass",
+    "claim_table",
     "compare_schemes",
+    "deployment_table",
     "extrapolation_results",
+    "hybrid_results",
+    "largest_error",
+    "model_table",
+    "probe_position",
     "probe_sum",
+    "released_models",
     "reordering_sentences",
+    "rotations",
     "scheme_table",
+    "term_results",
+    "train_counter",
     "train_extrapolation",
     "train_gap_task",
+    "train_mix",
     "train_order_task",
     "train_reordering",
     "train_sentence_task",
     "train_steps",
+    "train_terms",
 ]

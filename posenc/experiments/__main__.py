@@ -1,4 +1,4 @@
-"""`python -m posenc.experiments extrapolation`: the trainings that take longer than a page may."""
+"""`python -m posenc.experiments extrapolation`, hybrids, disentangled or deployment: what a page has no time for."""
 
 from __future__ import annotations
 
@@ -6,13 +6,28 @@ import sys
 
 
 def main() -> None:
-    if sys.argv[1:2] != ["extrapolation"]:
-        sys.exit("usage: python -m posenc.experiments extrapolation [--help]")
+    if sys.argv[1:] == ["disentangled"]:
+        from posenc.experiments.disentangled import make_term_results
+
+        return make_term_results()
+    if sys.argv[1:] == ["deployment"]:
+        from posenc.experiments.deployment import make_deployment_results
+
+        return make_deployment_results()
+    if sys.argv[1:2] not in (["extrapolation"], ["hybrids"]):
+        sys.exit(
+            "usage: python -m posenc.experiments {extrapolation,hybrids,disentangled,deployment} [--help]"
+        )
     try:
         import joblib  # noqa: F401
         import tqdm  # noqa: F401
     except ModuleNotFoundError as missing:
         sys.exit(f"{missing}: pip install 'posenc[experiments]'")
+    if sys.argv[1] == "hybrids":
+        from posenc.experiments.hybrids import main as hybrids
+
+        hybrids(sys.argv[2:])
+        return
     from posenc.experiments.extrapolation.sweep import main as extrapolation
 
     extrapolation(sys.argv[2:])

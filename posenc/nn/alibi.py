@@ -11,7 +11,7 @@ from array_api_compat import torch as xp
 from torch import Tensor
 from torch.nn import functional
 
-from posenc._arrays import Array, attention_dtype, is_array
+from posenc._arrays import Array, attention_dtype, is_array, same_shape
 from posenc._checks import check_flag, integer
 from posenc.alibi import alibi_slopes, check_slopes, column_count, make_bias, widen
 from posenc.nn._inputs import check_floating, check_places
@@ -247,7 +247,7 @@ def _check_mask(mask: Tensor, scores: tuple[int, ...]) -> None:
         raise TypeError(f"mask must be a bool tensor, got {kind}")
     shape = tuple(mask.shape)
     # Two axes are (n_q, n_k) and nothing else: a key-padding mask (batch, n_k) must not slip through.
-    if shape != scores[-2:] and not (
+    if not same_shape(shape, scores[-2:]) and not (
         len(shape) == 4 and all(a in (1, b) for a, b in zip(shape, scores, strict=True))
     ):
         raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from posenc.rotary._turn import (
     turn_complex,
     turn_real,
 )
+from posenc.rotary.config import from_config
 
 __all__ = ["RotaryEmbedding"]
 
@@ -113,6 +114,53 @@ class RotaryEmbedding(FixedTable):
         self.num_heads = len(omega) if omega.ndim == 2 else None
         angles = np.arange(self.max_len)[:, None] * (omega[:, None, :] if self.num_heads else omega)
         self._keep(codes(angles, np.float32, self.layout, self.scale, np))
+
+    @classmethod
+    def from_config(
+        cls, config: Any, max_len: int = 8192, *, part: str | None = None, length: int | None = None
+    ) -> dict[str, RotaryEmbedding | None]:
+        """The layers that a configuration of Hugging Face's transformers describes, by kind of layer.
+
+        Args:
+            config, part, length: as in `posenc.rotary.from_config`.
+            max_len: number of positions in the tables.
+
+        Returns:
+            A layer for each kind of layer, "all" where all layers are alike; None for a kind that turns nothing.
+
+        Raises:
+            TypeError, ValueError: as in `posenc.rotary.from_config`; positions have several coordinates; the kind asks
+                for another factor of the scores, which this layer does not see.
+
+        >>> layers = RotaryEmbedding.from_config({"model_type": "qwen3", "head_dim": 128, "rope_theta": 1e6}, 100)
+        >>> layers["all"]
+        RotaryEmbedding(dim=128, max_len=100, layout='half')
+        """
+        layers: dict[str, RotaryEmbedding | None] = {}
+        for kind, rotation in from_config(config, part=part, length=length).kinds.items():
+            if rotation.softmax_factor != 1 or rotation.log_scale is not None:
+                raise ValueError(
+                    f"config also changes the scores of {kind} layers (softmax_factor {rotation.softmax_factor:.6g}, "
+                    f"log_scale {rotation.log_scale}), which this layer does not see: read it with "
+                    "posenc.rotary.from_config and pass frequencies, scale, layout and rotary_dim yourself"
+                )
+            if rotation.frequencies is None:
+                layers[kind] = None
+                continue
+            if rotation.frequencies.ndim == 2:
+                raise ValueError(
+                    f"config gives {kind} layers positions of {len(rotation.frequencies)} coordinates: turn them with "
+                    "posenc.rotary.apply_rotary_axes and the frequencies of posenc.rotary.from_config"
+                )
+            layers[kind] = cls(
+                rotation.dim,
+                max_len,
+                layout=rotation.layout,
+                rotary_dim=None if rotation.rotary_dim == rotation.dim else rotation.rotary_dim,
+                frequencies=rotation.frequencies,
+                scale=rotation.scale,
+            )
+        return layers
 
     def forward(
         self, q: Tensor, k: Tensor, *, offset: int = 0, positions: Tensor | None = None

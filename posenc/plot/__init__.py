@@ -30,8 +30,10 @@ from posenc.plot.naive import distance_profiles, score_curves, sum_bars
 from posenc.plot.order import order_blindness
 from posenc.plot.parallel import ring_schedule, shard_rows
 from posenc.plot.primer import position_entries
+from posenc.plot.references import timeline
 from posenc.plot.relative import bias_curves
 from posenc.plot.rotary import head_scores, period_comb, rotating_pairs, score_decay
+from posenc.plot.serving import cache_slots
 from posenc.plot.shift import kernel_curves, offset_stripes, shift_arrows, shift_errors, toeplitz_maps
 from posenc.plot.sinusoidal import (
     clock_hands,
@@ -45,11 +47,11 @@ from posenc.plot.times import clip_axis
 
 __all__ = [
     "accuracy_by_length", "alibi_maps", "alibi_rows", "alibi_weights", "attention_blurs", "attention_map",
-    "attention_pair", "axis_pairs", "bias_curves", "clip_axis", "clock_hands", "code_distances", "cosine_sums",
-    "curves", "distance_profiles", "distance_weights", "graph_codes", "grid_maps",
+    "attention_pair", "axis_pairs", "bias_curves", "cache_slots", "clip_axis", "clock_hands", "code_distances",
+    "cosine_sums", "curves", "distance_profiles", "distance_weights", "graph_codes", "grid_maps",
     "head_scores", "heat_map", "kernel_curves", "leak_paths", "locality_curves", "mask_maps", "nearest_codes",
     "offset_stripes", "order_blindness", "output_mask_bars", "padding_sides", "period_comb",
     "position_entries", "rbf_bumps", "ring_schedule", "rotating_pairs", "score_by_position", "score_curves",
     "score_decay", "seen_angles", "shard_rows", "shift_arrows", "shift_errors", "sum_bars", "table_lengths",
-    "table_sum", "toeplitz_maps", "training_panels", "vector_sum", "waveforms", "wavelength_ladder",
+    "table_sum", "timeline", "toeplitz_maps", "training_panels", "vector_sum", "waveforms", "wavelength_ladder",
 ]  # fmt: skip

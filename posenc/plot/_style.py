@@ -70,6 +70,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "key position": ("key position u", "键的位置 u"),
     "largest": ("largest", "最大"),
     "largest change": ("largest change of a real output", "真实输出的最大变化"),
+    "latest token": ("latest token read", "最新读入的词元"),
     "layer number": ("layer {}", "第 {} 层"),
     "leak": ("attention on pads", "落在填充上的注意力"),
     "leak in": ("in", "流入"),
@@ -116,6 +117,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "sine": ("sine", "正弦"),
     "sinusoidal, learned": ("sinusoidal, learned", "正弦、可学习表"),
     "slope": ("slope {}", "斜率 {}"),
+    "slot": ("slot of the cache", "缓存的格子"),
     "smallest distance": ("smallest distance of two codes", "编码间最小距离"),
     "softmax, mix": ("softmax, mix the values", "softmax，混合各个值"),
     "step": ("step {}", "第 {} 步"),
@@ -135,6 +137,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "with output mask": ("with output mask", "有输出掩码"),
     "without output mask": ("without output mask", "无输出掩码"),
     "words": ("words", "词"),
+    "year": ("year", "年份"),
     "zero": ("zero", "零"),
     "zigzag": ("zigzag", "折返"),
 }

@@ -131,6 +131,11 @@ FORMULAS = [
     call(parallel.ring_step, state=None, query=V, key=V, value=V, query_positions=T, key_positions=T, slopes=0.5),
     call(parallel.ring_work, n=8, world=2),
     call(parallel.shard_positions, n=8, rank=0, world=2, like=X),
+    call(rel.disentangled_scores, query=X, key=X / 3, key_table=TABLE, query_table=TABLE[:5] / 2, bias=TABLE[:3, 0],
+         query_positions=T, key_positions=T),
+    call(rel.four_terms, query=X, key=X / 3, query_codes=V, key_codes=V / 2),
+    call(rel.relative_shift, products=TABLE[:2, :3]),
+    call(rel.untie_first, bias=GATES, from_first=W, to_first=W / 2),
     call(rel.fire_bias, hidden_weight=NET[0], hidden_bias=NET[1], head_weight=NET, head_bias=W, query_positions=T,
          key_positions=T, threshold=4.0),
     call(rel.fire_distance, query_positions=T, key_positions=T),
@@ -150,7 +155,7 @@ FORMULAS = [
     call(rope.apply_rotary, x=WIDE, positions=PLACES, rotary_dim=12),
     call(rope.apply_rotary, x=WIDE[:, None], positions=PLACES, layout="half", scale=1.5),
     call(rope.apply_rotary_axes, x=X, coordinates=GRID, frequencies=[[1.0, 0.5], [0.0, 0.5]], rotary_dim=4, scale=2.0),
-    call(rope.apply_xpos, query=X, key=X / 3, positions=T, layout="half"),
+    call(rope.apply_xpos, query=WIDE[:, :3], key=WIDE[:, :3] / 3, positions=T, layout="half"),
     call(rope.axial_frequencies, dim=8, axes=2),
     call(rope.dynamic_ntk_frequencies, **YARN, length=9000),
     call(rope.find_period, series=np.arange(9.0) % 3, max_period=4),
@@ -217,7 +222,10 @@ def normal(*shape: int, seed: int = 0) -> np.ndarray:
 def public() -> Iterator[str]:
     """The name of every public function and layer of the formulas and layers that has arguments of its own."""
     for module in pkgutil.walk_packages([str(Path(posenc.__file__).parent)], "posenc."):
-        if module.name.startswith(("posenc.plot", "posenc.experiments")) or "._" in module.name:
+        if (
+            module.name.startswith(("posenc.plot", "posenc.experiments", "posenc.check"))
+            or "._" in module.name
+        ):
             continue
         loaded = importlib.import_module(module.name)
         for name in getattr(loaded, "__all__", ()):

@@ -41,7 +41,7 @@ LIMITS = {name: limit for limit, names in {
     "": "angle axis center offset position r1 r2 scale slopes start t5_bias.num_buckets t5_bias.max_distance",
     "at least 0": """add_alibi_columns.slopes alibi_bias.slopes class_tokens dropout max_offset max_start n n_query rank
         ring_attention.slopes ring_step.slopes RingAttention.slopes scale_offset shift size std within""",
-    "at least 1": """axes ContextualPositions.dim decode_position.n factor FireBias.width ForgetGate.dim
+    "at least 1": """axes beta_fast ContextualPositions.dim decode_position.n factor FireBias.width ForgetGate.dim
         gaussian_weights.n integer_encoding.dim jitter k LearnedEncoding.dim length limit max_len max_position num_heads
         num_rows original_length rbf_centers.n rescale ShawAttention.dim sine_only_encoding.dim steps
         unseen_angles.trained_length world""",
@@ -51,20 +51,20 @@ LIMITS = {name: limit for limit, names in {
     "at least 6": "pack_sequences.length", "at least 9": "max_distance",
     "above 0": """add_alibi_columns.scale beta_slow c gain gamma gaussian_weights.std low_freq_factor mscale
         mscale_all_dim periods proportion scale_base share shortest sigma spacing threshold tolerance""",
-    "above 0.2": "longest", "above 1": "base beta_fast high_freq_factor",
+    "above 0.2": "longest", "above 1": "base high_freq_factor",
 }.items() for name in names.split()}  # fmt: skip
 # What only moves numbers, or asks another array for its library alone, takes those of any dtype.
 ANY_DTYPE = {
-    "alibi_slopes", "apply_output_mask", "causal_mask", "shard_positions", "toeplitz_bias", "half_to_interleaved",
-    "interleaved_to_half",
+    "alibi_slopes", "apply_output_mask", "causal_mask", "relative_shift", "shard_positions", "toeplitz_bias",
+    "half_to_interleaved", "interleaved_to_half",
 }  # fmt: skip
 every_call = pytest.mark.parametrize("given", [*FORMULAS, *LAYERS], ids=lambda given: given.function.__name__)
 
 
 def test_no_function_and_no_layer_is_left_out() -> None:
-    """But for those that take functions or dates, which have tests of their own."""
+    """But for those that take functions, dates or files, which have tests of their own."""
     others = {"check_padding", "PaddingChange", "PaddingReport", "same_bag", "to_seconds"}
-    others |= {"equivariance_error", "invariance_error"}
+    others |= {"equivariance_error", "invariance_error", "from_config", "RotaryConfig", "LayerRotation"}
     assert set(public()) - others == {given.function.__name__ for given in (*FORMULAS, *LAYERS)}
 
 
@@ -140,7 +140,14 @@ def in_torch(x: Any) -> Any:
 ROWS = torch.ones(3, 4)
 HEADS = ROWS[None, None]
 NAMES = {"positions", "query_positions", "offsets", "offset", "position", "coordinates"}
-WHOLE = ("one_hot_encoding", "learned_encoding", "t5_bias", "t5_bucket", "relative_bias")
+WHOLE = (
+    "one_hot_encoding",
+    "learned_encoding",
+    "t5_bias",
+    "t5_bucket",
+    "relative_bias",
+    "disentangled_scores",
+)
 # Three positions at which each computes, in torch.
 AT: list[tuple[str, Callable[[torch.Tensor], Any]]] = [
     *(

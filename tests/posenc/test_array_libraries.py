@@ -188,7 +188,9 @@ def test_gradients_reach_positions(given: Call) -> None:
 
 # Products that autocast makes as it likes, and columns for the dtype that attention runs in.
 AUTOCAST = (
+    "disentangled_scores",
     "fire_bias",
+    "four_terms",
     "shaw_attention",
     "shaw_scores",
     "shaw_values",
@@ -221,7 +223,8 @@ def test_inputs_stay_results_are_arrays_of_their_own_and_autocast_changes_nothin
 @calls("given", named(
     "alibi_bias", "apply_rotary", "apply_rotary_axes", "combine_masks", "document_ids", "document_mask",
     "document_positions", "dot_product_attention", "interpolate_grid", "key_padding_mask", "multihead_mask",
-    "pack_sequences", "pad_batch", "rbf_encoding", "sinusoidal_encoding",
+    "pack_sequences", "pad_batch", "rbf_encoding", "sinusoidal_encoding", "interpolate_table", "apply_xpos",
+    "total_variation",
 ))  # fmt: skip
 def test_one_graph_gives_the_same_numbers(given: Call) -> None:
     """With constants of NumPy, which torch.compile knows by another dtype."""
@@ -233,6 +236,14 @@ def test_one_graph_gives_the_same_numbers(given: Call) -> None:
 
     compiled = torch.compile(computed, fullgraph=True, backend="eager")
     torch.testing.assert_close(compiled(arrays), computed(arrays), rtol=0, atol=1e-10)
+
+
+def test_lengths_may_be_left_open_where_positions_are_given() -> None:
+    torch._dynamo.reset()
+    turn = torch.compile(lambda x, t: rope.apply_rotary(x, t), fullgraph=True, dynamic=True, backend="eager")
+    for n in (9, 5):
+        x, t = torch.ones(2, n, 4), torch.arange(n)
+        torch.testing.assert_close(turn(x, t), rope.apply_rotary(x, t))
 
 
 # --- Types, and libraries that lack something

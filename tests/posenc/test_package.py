@@ -21,6 +21,12 @@ PUBLIC = [
 ]
 
 
+def test_the_citation_has_the_version_of_the_package() -> None:
+    """pyproject.toml and the wheel read it from posenc/__init__.py; .ci/installed compares them."""
+    citation = (PACKAGE.parent / "CITATION.cff").read_text("utf-8")
+    assert re.findall(r"(?m)^version: (.+)$", citation) == [posenc.__version__]
+
+
 def test_import_brings_little_beside_numpy() -> None:
     """Neither torch nor matplotlib nor SciPy; what it costs is measured in tests/benchmarks."""
     code = "import sys, numpy; before = set(sys.modules); import posenc; print(*set(sys.modules) - before)"
@@ -114,7 +120,7 @@ def test_formulas_are_there_at_once_and_no_hint_imports_the_rest() -> None:
     )
     result = python("-c", code, check=True)
     assert result.stdout.splitlines() == [
-        "['experiments', 'nn', 'plot']",
+        "['check', 'experiments', 'nn', 'plot']",
         "module 'posenc' has no attribute 'nn': import posenc.nn",
         "module 'posenc' has no attribute 'heat_map': it is posenc.plot.heat_map",
         "set()",

@@ -21,6 +21,7 @@ from posenc.nn import (
     T5Bias,
 )
 from tests import taken
+from tests.posenc.check.test_check import IDS, tiny
 from tests.taken import LLAMA, block, random
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float64]
@@ -108,6 +109,45 @@ def check_rope_attention(block: SimpleNamespace, dtype: torch.dtype) -> None:
         y, cache = layer(part, cache=cache)
         parts.append(y)
     near(torch.cat(parts, dim=1), full)
+
+
+def check_rope_cache(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    """Prefill, chunks and single tokens, pads on either side, a window; what is kept and moved stands there."""
+    q, k, v = random(3, 2, 4, 30, 16, dtype=dtype)
+    k, v = k[:, :2], v[:, :2]
+    many = [x.repeat_interleave(2, dim=1) for x in (k, v)]
+    for layout in LAYOUTS:
+        t = torch.arange(30)
+        turned = [posenc.apply_rotary(x, t, base=5e5, layout=layout) for x in (q, many[0])]
+        for window in (None, 5):
+            hidden = masks.causal_mask(30, like=q) | (t[:, None] - t >= (window or 30))
+            full, _ = posenc.dot_product_attention(turned[0], turned[1], many[1], mask=hidden)
+            cache, done = block.RopeCache(k, 30, layout=layout, base=5e5), 0
+            for n in (11, 1, 1, 7, 1, 9):
+                here = slice(done, done + n)
+                at = cache.add(k[:, :, here], v[:, :, here])
+                near(cache.attend(q[:, :, here], at, window), full[:, :, here])
+                done += n
+        kept, places = [0, 1, 2, *range(26, 30)], torch.cat([torch.arange(3), torch.arange(1000, 1004)])
+        cache.keep(kept)
+        cache.move(places)
+        alone = posenc.apply_rotary(k[:, :, kept], places, base=5e5, layout=layout)
+        near(cache.k[:, :, :7], alone)
+        assert torch.equal(cache.v[:, :, :7], v[:, :, kept])
+        cache.keep(slice(-2, None))
+        assert cache.t[:, :3].tolist() == [[1002, 1003, -1]] * 2
+    for side in ("left", "right"):
+        pads = masks.key_padding_mask([9, 4], 9, side=side, like=q)
+        dirty = [x[:, :, :9].masked_fill(pads[:, None, :, None], torch.nan) for x in (k, v)]
+        cache = block.RopeCache(k, 15, layout="half")
+        at = cache.add(*dirty, (~pads).cumsum(1) - 1, pads)
+        assert (cache.attend(q[:, :, :9], at).masked_select(pads[:, None, :, None]) == 0).all()
+        y = cache.attend(q[:, :, 9:15], cache.add(k[:, :, 9:15], v[:, :, 9:15]))
+        for row, n in enumerate((9, 4)):
+            real = torch.cat([(~pads[row]).nonzero()[:, 0], torch.arange(9, 15)])
+            short = block.RopeCache(k[row : row + 1], n + 6, layout="half")
+            at = short.add(k[row : row + 1, :, real], v[row : row + 1, :, real])
+            near(y[row], short.attend(q[row : row + 1, :, real], at)[0, :, -6:])
 
 
 def check_alibi(block: SimpleNamespace, dtype: torch.dtype) -> None:
@@ -335,10 +375,78 @@ def check_grid(block: SimpleNamespace, dtype: torch.dtype) -> None:
         close(block.axial_rope(x, places, layout, base=100.0), wanted)
 
 
+class AsInTransformers(torch.nn.Module):
+    """A tiny decoder whose outputs have names."""
+
+    def __init__(self, fault: str = "") -> None:
+        super().__init__()
+        self.tiny = tiny("rope", fault)
+        self.eval()
+
+    def forward(self, ids: torch.Tensor, **options: Any) -> SimpleNamespace:
+        logits, cache = self.tiny(ids, **options)
+        return SimpleNamespace(logits=logits, past_key_values=cache)
+
+
+def check_position_checks(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    """Each number is 0 for a good model, and large for one with the fault that it is there to find."""
+    some = IDS[:, :12]
+    other = next(token for token in range(60) if token not in some)
+    found: dict[str, Callable[[torch.nn.Module], float]] = {
+        "newest at 0": lambda model: block.decoding(model, IDS),
+        "pads are seen": lambda model: block.left_padding(model, IDS),
+        "values turned": lambda model: block.shift(model, IDS),
+        "sees one ahead": lambda model: float(block.sees(model, some, other).triu(1).any()),
+        "positions in the model's format": lambda model: max(
+            1 - 2 * np.divide(*block.lost(model, IDS, 480)), 0
+        ),
+    }
+    for fault, number in found.items():
+        assert number(AsInTransformers()) < 1e-5
+        assert number(AsInTransformers(fault)) > 1e-2
+    assert block.sees(AsInTransformers(), some, other).equal(torch.ones(12, 12).tril().bool())
+
+
+def check_score_mods(block: SimpleNamespace, dtype: torch.dtype) -> None:
+    """On all pairs at once, as FlexAttention asks for them one by one."""
+    h, t, u, zero = (
+        torch.arange(8)[:, None, None],
+        torch.arange(30)[:, None],
+        torch.arange(30),
+        torch.zeros(()),
+    )
+    wanted = posenc.alibi_bias(posenc.alibi_slopes(8, like=zero), 30, causal=False)
+    assert torch.equal(block.alibi(8)(zero, 0, h, t, u).double(), wanted)
+    assert torch.equal(block.alibi(8, behind=29)(zero, 0, h, t[:1], u).double(), wanted[:, 29:])
+    weight, ids = random(16, 8, dtype=dtype), torch.tensor([[0] * 12 + [1] * 15 + [-1] * 3])
+    for both in (True, False):
+        wanted = posenc.t5_bias(weight, 30, num_buckets=16, max_distance=20, bidirectional=both)
+        how: dict[str, Any] = {"max_distance": 20, "bidirectional": both}
+        assert torch.equal(block.t5(weight, 30, **how)(zero.to(dtype), 0, h, t, u), wanted)
+        assert torch.equal(block.t5(weight, 30, 29, **how)(zero.to(dtype), 0, h, t[:1], u), wanted[:, 29:])
+    later = masks.causal_mask(30, like=zero)
+    for mod, hidden in (
+        (lambda behind: block.window(5, behind), later | (t - u >= 5)),
+        (lambda behind: block.documents(ids, behind), later | masks.document_mask(ids)[0]),
+    ):
+        assert torch.equal(~mod(0)(torch.tensor(0), 0, t, u), hidden)
+        assert torch.equal(~mod(20)(torch.tensor(0), 0, t[:10], u), hidden[20:])
+    q, k, v = random(3, 1, 8, 30, 8)  # and in torch's own attention, where a pad sees nothing and gets 0
+    with torch.autocast("cpu", enabled=False):
+        mask = block.blocks_of(block.documents(ids), 30, 30, batch=1)
+        found = block.attend(q, k, v, score_mod=block.alibi(8), block_mask=mask)
+    bias = posenc.alibi_bias(posenc.alibi_slopes(8, like=q), 30).float()
+    full, _ = posenc.dot_product_attention(q, k, v, bias=bias[None], mask=masks.document_mask(ids)[:, None])
+    torch.testing.assert_close(found, full)
+
+
 Check = Callable[[SimpleNamespace, torch.dtype], None]
 CHECKS: dict[str, Check] = {
     name.removeprefix("check_"): check for name, check in globals().items() if name.startswith("check_")
 }
+
+
+AUTOCAST = {"rope_attention", "position_checks"}  # whose projections, or models, are autocast's
 
 
 def test_each_block_is_checked_and_runs_without_posenc() -> None:
@@ -355,7 +463,7 @@ def test_equal_to_posenc(name: str, dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("name", sorted({*CHECKS} - {"rope_attention"}))  # its projections are autocast's
+@pytest.mark.parametrize("name", sorted({*CHECKS} - AUTOCAST))
 def test_autocast_changes_nothing(name: str, dtype: torch.dtype) -> None:
     right = block(name)
     with torch.autocast("cpu", torch.bfloat16):

@@ -17,6 +17,12 @@ import torch.distributed as dist
 from tests import taken
 from tests.taken import LLAMA, random
 
+IDS = torch.tensor([[5, 7]])
+
+
+def silent(ids: torch.Tensor, **options: Any) -> SimpleNamespace:
+    return SimpleNamespace(logits=ids, past_key_values=None)
+
 
 class Case(NamedTuple):
     block: str
@@ -138,6 +144,17 @@ def attend(
     return found if again is None else layer(x, positions=again, cache=found[1])
 
 
+def cached(block: SimpleNamespace, **options: Any) -> Any:
+    """Three more keys for a cache of eight slots that holds four."""
+    k = random(2, 2, 7, 8)
+    cache = block.RopeCache(k, 8, layout="half")
+    cache.add(k[:, :, :4], k[:, :, :4])
+    n, dtype = options.pop("n", 3), options.pop("dtype", torch.float32)
+    new = random(2, 2, n, 8, dtype=dtype)
+    cache.add(new, new, **options)
+    return cache
+
+
 CASES = [
     Case("sinusoidal", lambda b: b.SinusoidalEncoding(5), "even.* 5,"),
     Case("sinusoidal", lambda b: b.SinusoidalEncoding(8, base=-2.0), "above 0.* -2"),
@@ -195,6 +212,8 @@ CASES = [
     Case("ring", lambda b: ring(b, [6, 5]), r"equally long.*5"),
     Case("ring", lambda b: ring(b, [6, 6]), "share positions"),
     Case("ring", lambda b: ring(b, [6, 6], trained=True), "no gradient flows"),
+    Case("score_mods", lambda b: b.window(0), "window of 0 keys"),
+    Case("score_mods", lambda b: b.t5(torch.ones(8, 2), 9, max_distance=2), "max_distance must be above 2"),
     Case("forget", lambda b: forget(b, n_q=0), "0 queries .* 6 keys"),
     Case("forget", lambda b: forget(b, few=2, gates=-GATES), "heads of k"),
     Case("forget", lambda b: forget(b, gates=-GATES / 0), "finite logarithms"),
@@ -204,6 +223,9 @@ CASES = [
     Case("padding_check", lambda b: leak(b, noisy=1.0), r"two runs differ.*eval\(\)"),
     Case("padding_check", lambda b: leak(b, extra=0), "extra must be above 0: 0"),
     Case("padding_check", lambda b: leak(b, pad=1), "first token not 1"),
+    Case("position_checks", lambda b: b.sees(silent, IDS, 7), "must not be a token of .* got 7"),
+    Case("position_checks", lambda b: b.shift(torch.nn.Linear(1, 1), IDS), r"call its eval\(\)"),
+    Case("position_checks", lambda b: b.decoding(silent, IDS), "gave no past_key_values"),
     Case("rope", lambda b: b.rope(torch.ones(3, 4).long(), "half"), "got torch.int64"),
     Case("rope", lambda b: b.rope(torch.ones(3, 5), "half"), "width 5"),
     Case("rope", lambda b: b.rope(torch.ones(3, 4), "halves"), "layout must be .*'halves'"),
@@ -216,6 +238,15 @@ CASES = [
     Case("rope_attention", lambda b: attend(b, positions=torch.ones(3)), "integers, got torch.float32"),
     Case("rope_attention", lambda b: attend(b, positions=torch.tensor([0, 1, 1])), "must rise"),
     Case("rope_attention", lambda b: attend(b, again=torch.tensor([0, 1, 2])), r"above \[2, 2\]"),
+    Case("rope_cache", lambda b: b.RopeCache(random(1, 1, 1, 8), 9, layout="llama"), "layout must be .*'llama'"),
+    Case("rope_cache", lambda b: cached(b, dtype=torch.bfloat16), r"\(2, 2, 3, 8\), torch.bfloat16 is unlike"),
+    Case("rope_cache", lambda b: cached(b, n=5), r"4 \+ 5 keys for 8 slots: keep\(\)"),
+    Case("rope_cache", lambda b: cached(b, pads=pads(3)), r"pads need positions: \(~pads\).cumsum"),
+    Case("rope_cache", lambda b: cached(b, positions=torch.ones(3)), "integers, got torch.float32"),
+    Case("rope_cache", lambda b: cached(b, positions=torch.arange(-1, 2)), "0 or more, got -1"),
+    Case("rope_cache", lambda b: cached(b, positions=torch.arange(3)), "two keys of a row at position 0"),
+    Case("rope_cache", lambda b: cached(b).move(torch.ones(7).long()), "two keys of a row at position 1"),
+    Case("rope_cache", lambda b: cached(b).attend(random(2, 2, 1, 8), torch.full((2, 1), 40)), "position 40"),
     Case("from_config", lambda b: b.Rope(LLAMA, "llama"), "layout must be .*'llama'"),
     Case("from_config", lambda b: config(b, text_config={"hidden_size": 8}), "config.*text_config"),
     Case("from_config", lambda b: config(b, rope_parameters={"full": {}}), "each kind of"),
@@ -273,7 +304,13 @@ def test_everything_that_a_block_refuses_is_refused_with_its_reason(name: str) -
 
 
 @pytest.mark.parametrize(
-    ("name", "made"), [("rope", "rope"), ("rope_attention", "CausalAttention"), ("from_config", "Rope")]
+    ("name", "made"),
+    [
+        ("rope", "rope"),
+        ("rope_attention", "CausalAttention"),
+        ("rope_cache", "RopeCache"),
+        ("from_config", "Rope"),
+    ],
 )
 def test_the_layout_has_no_default(name: str, made: str) -> None:
     assert (

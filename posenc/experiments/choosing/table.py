@@ -11,7 +11,9 @@ __all__ = ["scheme_table"]
 
 
 def scheme_table(answers: Iterable[Answers], *, lang: Literal["en", "zh"] = "en") -> str:
-    """A Markdown table with a row for each scheme, and a link to it: `#row-rotary`.
+    """A Markdown table with a row for each scheme, `#row-rotary`, and a column for each answer, `#column-shift`.
+
+    The heads of the columns are links to what they ask, `#asks-shift`.
 
     Args:
         answers: of `compare_schemes`.
@@ -25,7 +27,9 @@ def scheme_table(answers: Iterable[Answers], *, lang: Literal["en", "zh"] = "en"
     if lang not in _WORDS:
         raise ValueError(f'lang must be "en" or "zh", got {lang!r}')
     words = _WORDS[lang]
-    rows = [[words[name] for name in _HEAD], ["---"] * len(_HEAD)]
+    asked = {name: "tasks" if name in TASKS else f"asks-{name}" for name in _HEAD}
+    head = [f"[{words[name]}](#{asked[name]}){{#column-{name}}}" for name in _HEAD[1:]]
+    rows = [[words["scheme"], *head], ["---"] * len(_HEAD)]
     rows += [_cells(each, words) for each in answers]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 

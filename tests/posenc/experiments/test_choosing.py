@@ -267,7 +267,10 @@ def test_both_languages_name_everything() -> None:
         scheme_table([], lang="de")  # type: ignore[arg-type]
 
 
-def test_each_row_can_be_linked_to() -> None:
+def test_each_row_and_each_column_can_be_linked_to() -> None:
     ids = re.findall(r"\{#([\w-]+)\}", scheme_table(list(ALL.values())))
-    assert len(set(ids)) == len(CANDIDATES)
-    assert all(re.fullmatch(r"row(-[a-z0-9]+)+", name) for name in ids)
+    columns = [name for name in ids if name.startswith("column-")]
+    assert ids[: len(columns)] == columns
+    assert len(columns) == 16
+    assert len(set(ids)) == len(ids) == len(CANDIDATES) + len(columns)
+    assert all(re.fullmatch(r"(row|column)(-[a-z0-9]+)+", name) for name in ids)

@@ -112,7 +112,9 @@ def test_the_digest_knows_settings_and_schemes(monkeypatch: pytest.MonkeyPatch) 
     assert code_digest() == before
 
 
-@pytest.mark.parametrize(("scheme", "task"), [("rotary_window", "back"), ("alibi", "copy")])
+@pytest.mark.parametrize(
+    ("scheme", "task"), [("rotary_window", "back"), pytest.param("alibi", "copy", marks=pytest.mark.slow)]
+)
 def test_a_point_trained_anew_lies_within_the_spread(scheme: str, task: str) -> None:
     kept = extrapolation_results()
     found = np.array(train_extrapolation(scheme, task, seed=1, rate=kept.rate(scheme, task)).scores)
@@ -127,6 +129,7 @@ def near(found: np.ndarray, kept: np.ndarray) -> None:
     assert (found <= kept.max(axis=0) + 0.02).all()
 
 
+@pytest.mark.slow
 def test_a_changed_formula_is_seen_by_training_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Planted: slopes of the wrong sign. No digest of this folder can know it; a training does."""
     kept, forward = extrapolation_results(), AlibiBias.forward

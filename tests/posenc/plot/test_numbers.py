@@ -599,6 +599,15 @@ def test_ring_schedule() -> None:
     assert titles(figure) == ["contiguous\ntime 58", "zigzag\ntime 34", "striped\ntime 40"]
 
 
+def test_cache_slots() -> None:
+    tokens = np.array([[0, -1, -1], [0, 1, -1], [3, 1, 2]])
+    ax = plot.cache_slots({"a": [tokens, tokens + 10]}).axes[0]
+    np.testing.assert_array_equal(table(ax), tokens)
+    assert cells(ax) == {(u, t): str(tokens[t, u] + 10) for t, u in np.argwhere(tokens >= 0)}
+    crosses = {(int(x), int(y)) for line in ax.lines for x, y in points(line)}
+    assert crosses == {(1, 0), (2, 0), (2, 1)}
+
+
 PATH = np.eye(4, k=1) + np.eye(4, k=-1)
 
 
@@ -642,3 +651,11 @@ def test_clip_axis() -> None:
         pytest.approx(6, abs=0.05),
         pytest.approx(0.35),
     )
+
+
+def test_timeline() -> None:
+    ax = plot.timeline({"a": {"late": 2026.0, "early": 2015.5}, "b": {"middle": 2020.0}})
+    assert (marked(ax, "o"), marked(ax, "s")) == ([[2015.5, 0], [2026, 2]], [[2020, 1]])
+    assert [text.get_text() for text in ax.texts] == ["early", "middle", "late"]
+    assert ax.get_ylim() == (2.5, -0.5)  # the earliest on top
+    assert legend(ax) == ["a", "b"]

@@ -37,6 +37,7 @@ PADS = key_padding_mask(5, 9)
 CURVES = {label: FALLING / k for k, label in enumerate("abcd", start=1)}
 RUNS = np.array([[1.0, 0.9, 0.5, 0.2], [1.0, 0.7, 0.4, 0.1]])
 STEPS = np.cumsum(np.ones((4, 5, 8)), axis=0)
+SLOTS = np.tril(np.ones((2, 6, 6), dtype=int)) * np.arange(1, 7) - 1
 BASE = {"base": 10000.0}
 
 # Every picture with every argument but `ax` and `lang`. A NumPy array stands where any array may, a list
@@ -53,6 +54,7 @@ PICTURES: dict[str, dict[str, Any]] = {
     "attention_pair": {"weights": SHARES, "masked_weights": np.eye(9), "padding_mask": PADS},
     "axis_pairs": {"frequencies": {"a": AXES, "b": 2 * AXES}, "names": list("de")},
     "bias_curves": {"biases": CURVES, "trained": 16},
+    "cache_slots": {"caches": {"a": SLOTS, "b": SLOTS[:, :, :4], "c": SLOTS[:, 2:]}},
     "clip_axis": {"audio": WAVE, "rate": 8.0, "words": list("abc"), "times": np.array([0.3, 2.1, 4.2]),
         "frames": np.arange(0.0, 5, 0.5)},
     "clock_hands": {"positions": np.array([0.0, 1, 50]), "dim": 8, **BASE},
@@ -95,6 +97,7 @@ PICTURES: dict[str, dict[str, Any]] = {
     "sum_bars": {"embedding": TABLE[1, :4], "codes": {"a": np.ones(4), "b": 2 * np.ones(4)}},
     "table_lengths": {"tables": {"a": TABLE[:9], "b": TABLE, "c": TABLE}},
     "table_sum": {"x": TABLE[:5], "pe": TABLE[5:10], "tokens": list("abcde")},
+    "timeline": {"events": {"a": {"b": 2017.5, "c": 2021.25}, "d": {"e": 2019.0}}},
     "toeplitz_maps": {"scores": {"a": SQUARE, "b": SQUARE, "c": SQUARE}},
     "training_panels": {"embedding": STEPS, "codes": STEPS, "tokens": list("abcde")},
     "vector_sum": {"embedding": np.array([1.0, 3]), "codes": np.array([[2.0, 1], [1, 3]])},
@@ -298,7 +301,7 @@ MOST = {
     5: "shift_arrows.positions training_panels.embedding",
     6: "alibi_weights.slopes bias_curves.biases clock_hands.positions cosine_sums.bases curves.curves "
     "distance_profiles.codes graph_codes.codes head_scores.wavelengths "
-    "locality_curves.scores nearest_codes.dims score_by_position.curves shift_errors.errors",
+    "locality_curves.scores nearest_codes.dims score_by_position.curves shift_errors.errors timeline.events",
     30: "accuracy_by_length.panels",
 }
 LEAST = {
@@ -341,6 +344,7 @@ def test_integers_are_not_too_small(least: int, places: str) -> None:
         ("alibi_rows", {"slopes": [-0.5]}, "slopes must be at least 0, got -0.5"),
         ("alibi_weights", {"slopes": [0.0]}, "slopes must be above 0, got 0"),
         ("attention_blurs", {"peaks": [0.0]}, "peaks must be above 0, got 0"),
+        ("cache_slots", {"caches": {"a": SLOTS[0]}}, r"caches\['a'\] must have shape \(2, tokens, slots\)"),
         ("clip_axis", {"frames": [0.0, 1]}, "frames must be at least as many as words, 3, got 2"),
         ("clip_axis", {"frames": np.arange(9.0)[::-1]}, "marks must not go back"),
         ("clip_axis", {"times": [300.0, 2100, 4200]}, "in another unit"),
