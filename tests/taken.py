@@ -40,6 +40,8 @@ def pasted(code: str, **names: Any) -> SimpleNamespace:
             raise ModuleNotFoundError("a block to be taken along runs where posenc is not installed")
         return __import__(name, *args, **more)
 
+    if "torch.compile" in code:
+        torch.compiler.reset()  # else torch gives up on what many tests have compiled
     holds = {"__builtins__": vars(builtins) | {"__import__": only_others}, "__name__": "taken", **names}
     with torch.random.fork_rng(devices=[]), contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(code, "taken.py", "exec"), holds)

@@ -7,14 +7,17 @@ uncollected     what looks like Python and is not run
 running         runs the blocks while the book is built, and holds what they did against their pages
 labs            notebooks, both languages in one     snippets        blocks that a reader takes along
 figures         drawings as inline SVG               formulas        TeX as MathML, and its font
+made            what is made from a file for a page          glossary        the words of docs/terms.yml
+references      the papers of docs/references.bib
 numbers         what stands in a text or a drawing   claims          what a figure's words claim of its curves
 live            figures that can be moved by hand    markup          Markdown and HTML of a page, for readers
 chinese         line breaks, emphasis, words         search          what a search finds first
 languages       the page in the other language       reading_order   where a page stands in its book
-runtime         Python in the page                   material        what is changed in Material for MkDocs
+said            what chapters call false, gathered   material        what is changed in Material for MkDocs
 exports         a page as a script and as Markdown   book            what is known of a book from step to step
 cache           what is kept between two builds
 check           all checks of the sources            offline         the zip and the PDFs
+runtime         Python in the page
 """
 
 

@@ -27,4 +27,5 @@ def main(arguments: list[str]) -> int | None:
     return status
 
 
-sys.exit(main(sys.argv[1:]))
+if __name__ == "__main__":  # not where a process of a pool has it as its main module
+    sys.exit(main(sys.argv[1:]))

@@ -4,6 +4,7 @@ en/order.html    the page
 en/order.py      its blocks in one file, cut into cells, for an editor or `python order.py`
 en/order.md      its text without what only the build needs; figures as their captions
 en/take/rope.py  a block that a reader takes along, where a page collects them
+references.bib   the papers that the books cite
 en/llms.txt      the contents of the book with a line on each page; /llms.txt has both books
 """
 
@@ -15,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from press import BookError, labs, snippets
+from press import BookError, labs, made, references, said, snippets
 from press.pages import Page, front_matter, parse
 from press.reading_order import is_chapter, stem, with_chapters
 
@@ -83,7 +84,10 @@ def markdown(page: Page, language: str, printed: Sequence[str] = ()) -> str:
 
 def _plain(text: str, meta: Mapping[str, Any]) -> str:
     body = text[len(front_matter(text)[1]) :]
-    body = re.sub(r"(?m)^</?div\b.*>$", "", body).replace("<br>", " ")  # the boxes of the front page
+    # the boxes of the front page, and links to what lies beside a page
+    body = re.sub(r'(?m)^(?:</?div\b|<p class="downloads").*>$', "", body).replace("<br>", " ")
+    body = re.sub(r'<span lang="\w+" data-search-exclude>(.*?)</span>', r"\1", body)
+    body = re.sub(r"(?<=\))\{\.\w+\}", "", body)  # the looks of links
     body = re.sub(r"\n{3,}", "\n\n", body).strip()
     # quoted as in JSON, which is YAML as well: a colon or a quotation mark would end them
     title, description = (
@@ -99,8 +103,8 @@ def beside(book: Book, name: str) -> dict[str, str]:
     """The files that go with a page, by their names in its folder."""
     file = PurePosixPath(name).stem
     page = book.page(name)
-    filled = with_chapters(snippets.filled(page.text, book.folder), name, book)
-    text = parse(filled, page.path)
+    filled = said.gathered(made.filled(snippets.filled(page.text, book.folder), book.folder), book)
+    text = parse(with_chapters(filled, name, book), page.path)
     files = {f"{file}.md": markdown(text, book.language, book.printed(name))}
     files |= snippets.files(page.text, book.folder)
     if labs.is_lab(name):
@@ -111,12 +115,13 @@ def beside(book: Book, name: str) -> dict[str, str]:
 
 
 def write_contents(site: Path, book: Book, name: str, about: str) -> None:
-    """Write the contents for models: of a book, or of the site from those of its books."""
+    """Write the contents for models: of a book, or of the site from those of its books, and its papers."""
     if book.language:
         text = contents(book, name, about)
     else:
         books = [(site / language / "llms.txt").read_text(encoding="utf-8") for language in WORDS]
         text = "\n".join([f"# {name}\n\n> {about}\n", *map(_as_part, books)])
+        (site / references.BIB.name).write_text(references.exported(), encoding="utf-8")
     (site / "llms.txt").write_text(text, encoding="utf-8")
 
 

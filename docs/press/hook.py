@@ -31,11 +31,14 @@ from press import (
     chinese,
     exports,
     formulas,
+    glossary,
     labs,
     languages,
+    made,
     markup,
     material,
     reading_order,
+    said,
     search,
     snippets,
 )
@@ -197,7 +200,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     if kept(page) or not BOOK.language:
         return markdown
     name = page.file.src_uri
-    markdown = reading_order.with_chapters(snippets.filled(markdown, BOOK.folder, links=True), name, BOOK)
+    markdown = made.filled(snippets.filled(markdown, BOOK.folder, links=True), BOOK.folder)
+    markdown = said.gathered(markdown, BOOK)
+    markdown = reading_order.with_chapters(markdown, name, BOOK)
     markdown = markup.marked(markdown, BOOK, name)
     return labs.with_downloads(markdown, name, BOOK.language) if labs.is_lab(name) else markdown
 
@@ -207,6 +212,8 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     if kept(page):
         return ""
     name = page.file.src_uri
+    if reading_order.is_chapter(name, BOOK) and "/" not in name:
+        html = glossary.linked(html, BOOK.language, name)
     html = chinese.mended(html) if BOOK.language == "zh" else html
     html = formulas.as_text(html, BOOK, name)
     plain_titles(page.toc)
@@ -228,7 +235,7 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
     context["twins"] = languages.twins(page.url, context["base_url"], BOOK.url, languages.having(name, BOOK))
     context["has_formulas"] = bool(BOOK.formulas.get(name))
     if name in BOOK.run_in_page:
-        context["runtime"] = pyodide.config(context["base_url"])
+        context["runtime"] = pyodide.config()
     context["way"], missing = reading_order.way(name, BOOK)
     for fault in [*languages.missing(name, BOOK), *missing]:
         log.warning(fault)
@@ -300,6 +307,7 @@ def finish_pages(site: Path) -> dict[str, Kept]:
     order = [*BOOK.contents, *sorted(pages.keys() - set(BOOK.contents))]
     found = {name: pages[name] for name in order}
     search.write_index(site, [entry for page in found.values() for entry in page.search])
+    search.write_elsewhere(site, BOOK)
     KEPT.prune()
     return found
 

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from press import cache, markup, pages, snippets
+from press import cache, glossary, live, made, markup, pages, said, snippets
 from press.book import Book, Prepared
 from press.languages import LANGUAGES
 from press.running import dependencies
@@ -103,9 +103,10 @@ class KeptPages:
         return name in self.pages
 
     def _sources(self, name: str) -> list[str]:
-        """The text of a page, and of the chapters whose blocks it collects."""
-        text = self.book.text(name)
+        """The text of a page, with what is made for it, and of the chapters whose blocks or sayings it collects."""
+        text = made.filled(self.book.text(name), self.book.folder)
         chapters = [self.book.folder / f"{chapter}.md" for chapter in snippets.chapters(text)]
+        chapters += sorted(self.book.folder.glob("*.md")) if said.PLACE in text else []
         return [text, *(path.read_text(encoding="utf-8") for path in chapters if path.is_file())]
 
 
@@ -114,7 +115,9 @@ def _common(book: Book, names: list[str], configs: Iterable[Path]) -> str:
     libraries = sorted({(each.name, each.version) for each in metadata.distributions()})
     parts: list[str | bytes] = [book.language, book.url, str(book.executes), repr(libraries), cache.digest()]
     if pyodide.there():  # which blocks run in the page depends on what modules of posenc import
-        parts += [json.dumps(pyodide.config(""), sort_keys=True), repr(dependencies.sources().imports)]
+        parts += [json.dumps(pyodide.config(), sort_keys=True), repr(dependencies.sources().imports)]
+    parts += [made() for given in live.HANDED_ON.values() for made in given.values()]
+    parts.append(glossary.FILE.read_bytes())  # the first use of a term says what it means
     for name in names:  # what a page says of others: their titles, how long they take, what they need
         parts += [name, pages.front_matter(book.text(name))[1]]
     for language in LANGUAGES:

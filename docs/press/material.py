@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CUT = r'\[\.\.\.\w+\((\w+),this\.index\.invertedIndex\)\]\.join\("\* "\)'
+IDS = r"(\.edges\[\w\];(\w)=\2\+\w\+\w\.id)\}"
 _BUNDLE = "templates/assets/javascripts/bundle.*.min.js"
 _WORKER = "templates/assets/javascripts/workers/search.*.min.js"
 _BASE = "templates/base.html"
@@ -27,7 +28,10 @@ class Patch:
 
 _HEADER, _BOTH = "templates/partials/header.html", "theme/main.html, theme/404.html"
 _BY = {  # by whom, in which file: what is changed, and the words that it relies on
-    ("press/search.py", _WORKER): {"a query in Chinese is cut into the words of the index": CUT},
+    ("press/search.py", _WORKER): {
+        "a query in Chinese is cut into the words of the index": CUT,
+        "words with digits in them are told apart": IDS,
+    },
     ("press/search.py", "plugins/search/plugin.py"): {"tags stay with the page": r'entry\["tags"\] = \[\]'},
     ("press/search.py", _BUNDLE): {
         "the index is a script on pages from disk": r"search/search_index\.js\b.{0,40}__index"

@@ -8,18 +8,27 @@ puts before all others. Here
 - they stay with the page: Material gives them to each of its sections as well, which would all be found;
 - Material's search worker gets another way to cut a query (segmented.js): its own never looks at the last
   character, and gives up at a stop word, so that 编码 finds whatever begins with 编, and 可学习 nothing;
-- the index is also written as a script: a page opened from disk may not fetch a file.
+- the index is also written as a script: a page opened from disk may not fetch a file;
+- beside it lie the words of the other book and their pages (elsewhere.js): where this book has nothing, book.js
+  leads there.
 """
+
+from __future__ import annotations
 
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from press import BookError
-from press.material import CUT
+from press import BookError, labs, pages
+from press.languages import LANGUAGES
+from press.material import CUT, IDS
+
+if TYPE_CHECKING:
+    from press.book import Book
 
 INDEX = "search/search_index.json"
+ELSEWHERE = "search/elsewhere.js"
 
 
 def read_index(site: Path) -> dict[str, Any]:
@@ -34,6 +43,27 @@ def write_index(site: Path, entries: list[dict[str, Any]]) -> None:
     text = json.dumps(index, ensure_ascii=False, separators=(",", ":"))
     (site / INDEX).write_text(text, encoding="utf-8")
     (site / INDEX).with_suffix(".js").write_text(f"var __index = {text}\n", encoding="utf-8")
+
+
+def write_elsewhere(site: Path, book: Book) -> None:
+    """Write what the pages of the other book are called and looked up by: their address, title and tags."""
+    for language in LANGUAGES.keys() - {book.language}:
+        heads = {
+            name: pages.front_matter(labs.text(folder / name))[0]
+            for folder in [book.folder.parent / language]
+            for name in book.contents
+            if labs.source(folder / name).is_file()
+        }
+        found = {
+            "book": language,
+            "pages": [
+                [f"{name.removesuffix('.md')}.html", str(head["title"]), *map(str, head.get("tags", []))]
+                for name, head in heads.items()
+                if "title" in head
+            ],
+        }
+        text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+        (site / ELSEWHERE).write_text(f"var __elsewhere = {text}\n", encoding="utf-8")
 
 
 def mend_worker(site: Path) -> None:
@@ -52,13 +82,19 @@ def tagged(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def mended(worker: str) -> str:
-    """Material's search worker with our way to cut a query in Chinese.
+    """Material's search worker with our way to cut a query in Chinese, and with lunr's names of states apart.
 
-    >>> mended('s=>[...fe(s,this.index.invertedIndex)].join("* ")').rpartition("\\n")[2]
-    's=>segmented(s,this.index.invertedIndex).join(" ")'
+    lunr joins a letter and the number of the state to which it leads: "1" to 23 and "12" to 3 looked the same, and
+    a search for GPT-2 found a word that is in no page, and failed.
+
+    >>> mended('[...fe(s,this.index.invertedIndex)].join("* ");o=this.edges[s];e=e+s+o.id}').rpartition("\\n")[2]
+    'segmented(s,this.index.invertedIndex).join(" ");o=this.edges[s];e=e+s+o.id+","}'
     """
     cut = Path(__file__).with_name("segmented.js").read_text(encoding="utf-8")
     text, count = re.subn(CUT, r'segmented(\1,this.index.invertedIndex).join(" ")', worker)
     if count != 1:
         raise BookError("Material's search cuts a query in Chinese in another way than search.py knows")
+    text, count = re.subn(IDS, r'\1+","}', text)
+    if count != 1:
+        raise BookError("Material's search names the states of its index in another way than search.py knows")
     return cut + text

@@ -325,7 +325,7 @@ def visit(browser: Browser, url: str, looks: Sequence[Look] = LOOKS, all_parts: 
         result.shift = page.evaluate("window.shift")
         result.sizes = {answer.url: size(answer) for answer in responses if counted(answer)}
         for turn, (scheme, screen) in enumerate(looks):
-            if turn:
+            if turn or (scheme, screen) != ("light", PHONE):
                 resized(page, screen, scheme)
             found = axe(
                 page, again=turn > 0 or not all_parts, colours=turn > 0 and screen == looks[turn - 1][1]

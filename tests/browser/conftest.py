@@ -74,7 +74,7 @@ def reader(browser: Browser, harm: Harm | None) -> Iterator[Callable[..., Page]]
         contexts.append(context)
         context.set_default_timeout(15_000)  # ms that a busy machine may need
         if harm:
-            context.set_default_timeout(2000)  # something is to be missed
+            context.set_default_timeout(4000)  # something is to be missed
             harm.works_in(context)
         context.set_default_navigation_timeout(60_000)
         return context.new_page()

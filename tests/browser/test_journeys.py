@@ -41,6 +41,26 @@ WORDS: dict[str, dict[str, set[str]]] = {
         "ViT interpolate position": {"learned"},
         "RoPE vs ALiBi vs T5": {"relative"},
         "RoPE or ALiBi": {"rotary", "alibi", "relative"},
+        "position_ids": {"rotary"},
+        "cache_position": {"rotary"},
+        "sliding window": {"locality"},
+        "attention sink": {"rotary"},
+        "attention mask": {"masks"},
+        "multi-head attention": {"primer"},
+        "self-attention": {"primer"},
+        "MLA": {"layouts"},
+        "Qwen": {"longer"},
+        "Qwen2.5-VL": {"times"},
+        "Llama 3": {"longer", "models"},
+        "Whisper": {"times"},
+        "BERT": {"learned"},
+        "extrapolation": {"extrapolation"},
+        "length extrapolation": {"extrapolation"},
+        "relative position": {"relative"},
+        "rotary position embedding": {"rotary"},
+        "learned position embedding": {"learned"},
+        "long-range decay": {"rotary"},
+        "left padding": {"masks"},
     },
     "zh": {
         "旋转": {"rotary"},
@@ -63,6 +83,26 @@ WORDS: dict[str, dict[str, set[str]]] = {
         "ViT 位置插值": {"learned"},
         "RoPE ALiBi T5 对比": {"relative"},
         "选哪种编码": {"choosing"},
+        "position_ids": {"rotary"},
+        "cache_position": {"rotary"},
+        "滑动窗口": {"locality"},
+        "滑窗": {"locality"},
+        "注意力汇": {"rotary"},
+        "注意力掩码": {"masks"},
+        "多头": {"primer"},
+        "多头注意力": {"primer"},
+        "自注意力": {"primer"},
+        "MLA": {"layouts"},
+        "Qwen": {"longer"},
+        "Whisper": {"times"},
+        "BERT": {"learned"},
+        "外推": {"extrapolation"},
+        "外推能力": {"extrapolation"},
+        "长上下文": {"longer"},
+        "远程衰减": {"rotary"},
+        "相对位置编码": {"relative"},
+        "键值缓存": {"primer"},
+        "左填充": {"masks"},
     },
 }
 
@@ -146,6 +186,53 @@ def test_words_find_their_page_from_disk(page: Page, disk: str, book: str) -> No
     searched(page, disk, book, most=8)
 
 
+# What has no place in a book, and where the other one is pointed at: its pages, and a search of it.
+ELSEWHERE = {
+    "en": {
+        "外推": ["zh/extrapolation.html", "zh/index.html?q=外推"],
+        "旋转位置编码": ["zh/rotary.html", "zh/index.html?q=旋转位置编码"],
+        "龙": ["zh/index.html?q=龙"],
+        "rotary": [],
+    },
+    "zh": {
+        "leakage": ["en/masks.html", "en/index.html?q=leakage"],
+        "zebra": ["en/index.html?q=zebra"],
+        "龙": [],
+    },
+}
+
+
+def pointed(page: Page, root: str, book: str) -> None:
+    """Where nothing is found, the other book is pointed at; Enter goes there."""
+    visit = opened(page, f"{root}{book}/labs/waveforms.html")
+    page.keyboard.press("/")
+    pointer = page.locator(".book-elsewhere")
+    for word, wanted in ELSEWHERE[book].items():
+        page.locator(".md-search__input").fill(word)
+        page.wait_for_timeout(400)
+        pointer.wait_for(state="visible" if wanted else "hidden")
+        links = pointer.locator("a").evaluate_all("links => links.map(({ href }) => decodeURI(href))")
+        assert not wanted or [links[0], links[-1]] == [root + wanted[0], root + wanted[-1]], (
+            f"{word} leads to {links}"
+        )
+    word, (first, *_) = next(iter(ELSEWHERE[book].items()))
+    page.locator(".md-search__input").fill(word)
+    pointer.wait_for(state="visible")
+    page.keyboard.press("Enter")
+    page.wait_for_url(root + first)
+    assert visit.complaints == []
+
+
+@harmed(Harm("Timeout", gone="**/elsewhere.js"))
+def test_a_word_of_the_other_book_leads_there(page: Page, address: str) -> None:
+    for book in BOOKS:
+        pointed(page, address, book)
+
+
+def test_a_word_of_the_other_book_leads_there_from_disk(page: Page, disk: str) -> None:
+    pointed(page, disk, "en")
+
+
 # --- Language, palette, where a page opens ------------------------------------------------------------------
 
 
@@ -197,6 +284,21 @@ def test_an_anchor_leads_to_its_heading_below_the_header(page: Page, address: st
                 page.wait_for_function(f"{top} > 0 && {top} < 100")
             except Late:
                 pytest.fail(f"{width} px: #{name} is at {page.evaluate(top)}")
+
+
+@pytest.mark.parametrize("language", BOOKS)
+def test_a_case_shows_the_rows_that_its_program_finds(page: Page, address: str, language: str) -> None:
+    page.goto(f"{address}{language}/choosing.html")
+    printed = page.locator(".output", has_text="rotary_sinks hybrid").first.inner_text()
+    programs = dict(re.findall(r"^(\S.*?)(?:: |：)\d+\n((?:    .*\n?)*)", printed, re.MULTILINE))
+    cases = {link.inner_text(): link.get_attribute("href") for link in page.locator(".case").all()}
+    assert len(cases) == len(programs) - 1 == 7  # one finds nothing
+    for case, link in cases.items():
+        page.goto(f"{address}{language}/{link}")
+        page.wait_for_selector("figure.table.on")
+        shown = page.locator(".answers tbody tr:not([hidden]) [id^=row-]")
+        rows = [row.removeprefix("row-") for row in shown.evaluate_all("(rows) => rows.map(({ id }) => id)")]
+        assert rows == programs[case].replace("_", "-").split(), case
 
 
 # --- Keyboard -----------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ class Block:
         """What the worker is told."""
         return {
             "blocks": self.blocks,
-            "needs": ["numpy"] + ["matplotlib"] * (self.need != "numpy"),
+            "needs": self.need.split(),
             "lang": "en",
         }
 

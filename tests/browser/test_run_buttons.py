@@ -1,9 +1,11 @@
 """What a reader does with the blocks that run in the page.
 
-Python is played by WORKER, which answers at once, but in `test_python_runs`, where it is the one that the site has.
+Python is played by WORKER, which answers at once and belongs to one page, but in `test_python_runs` and where pages
+have one Python together: there it is the one that the site has.
 """
 
 import re
+import time
 
 import pytest
 from playwright.sync_api import Locator, Page, Route
@@ -28,10 +30,15 @@ async function run({ id, blocks, needs }) {
       postMessage({ type: "progress", what, loaded, total: 9e6 });
       await pause(60);
     }
+    for (const step of what === "numpy" ? ["start", "numpy", "posenc"] : ["import"]) {
+      postMessage({ type: "step", what, step });
+      await pause(60);
+    }
     there.add(what);
   }
   postMessage({ type: "ready" });
   const say = (type, rest) => postMessage({ type, id, ...rest });
+  say("begin");
   const { code } = blocks.at(-1);
   if (code.includes("while True")) await new Promise(() => {});
   if (code.includes("import gone")) return say("error", { text: "404 gone", line: 0, name: "", cut: 0, fatal: true });
@@ -54,7 +61,8 @@ async function run({ id, blocks, needs }) {
 
 
 def play(page: Page, worker: str = WORKER, status: int = 200) -> None:
-    """Python is played by this worker from now on."""
+    """Python is played by this worker from now on, in a browser that has none for all pages."""
+    page.add_init_script(OWN)
     page.route(
         "**/runtime/worker.js",
         lambda route: route.fulfill(status=status, body=worker, content_type="text/javascript"),
@@ -70,7 +78,7 @@ def played(page: Page, url: str, worker: str = WORKER) -> Visit:
 def block(page: Page, needs: str = "numpy", number: int = 0) -> Locator:
     """One of the blocks that run, when it has its buttons."""
     found = page.locator(f".highlight[data-run={needs}]").nth(number)
-    found.locator(".run-run").wait_for()
+    found.locator(".run-run").wait_for(timeout=15_000)
     return found
 
 
@@ -81,6 +89,14 @@ def said(box: Locator, words: str, what: str = "", wait: int | None = None) -> N
         box.locator(".run-bar", has_text=re.compile(words)).wait_for(timeout=wait)
     except Late:
         pytest.fail(f"{what or words}: {bar.inner_text() if bar.count() else 'nothing is said'}")
+
+
+def ran(box: Locator) -> float:
+    """Run a block that may have to start Python; seconds from the click to the result."""
+    began = time.monotonic()
+    box.locator(".run-run").click(timeout=15_000)
+    said(box, "Ran in", wait=60_000)
+    return time.monotonic() - began
 
 
 def below(box: Locator) -> Locator:
@@ -166,7 +182,11 @@ RUN_BLOCK = """async () => {
 }"""
 
 
-@harmed(Harm("could not be loaded", gone="**/py/numpy-*.whl"))
+# A browser whose workers end with their page: what they fetch can be watched.
+OWN = "delete window.SharedWorker"
+
+
+@harmed(Harm("could not be loaded", gone="**/py/numpy-*.whl", script=OWN))
 def test_python_runs(page: Page, address: str) -> None:
     """By mouse, with Python as the site has it: the first block, the next one, a drawing, and runBlock by itself."""
     visit = opened(page, f"{address}en/{CHAPTER}")
@@ -177,6 +197,25 @@ def test_python_runs(page: Page, address: str) -> None:
         said(box, r"with the output of the book" if needs == "numpy" else "Ran in")
     assert below(box).locator("figure svg[role=img][aria-label]").count(), "no figure"
     assert page.evaluate(RUN_BLOCK) == ["2\n", "NameError: name 'x' is not defined", 1, True]
+    assert visit.complaints == []
+
+
+@pytest.mark.slow
+@harmed(Harm("could not be loaded", gone="**/py/scipy-*.whl"))
+def test_scipy_is_loaded_for_the_block_that_needs_it(page: Page, address: str) -> None:
+    """Not with Python; the button says how much it is."""
+    page.add_init_script(OWN)
+    visit = browsing.Visit(f"{address}en/graphs.html")
+    responses = browsing.watch(page, visit)
+    page.goto(visit.url)
+    ran(block(page))
+    assert not [answer.url for answer in responses if "scipy" in answer.url]
+    box = block(page, "scipy")
+    assert box.locator(".run-run").inner_text() == "Run · 14.0 MB"
+    box.locator(".run-run").click()
+    said(box, "Ran in|could not", wait=60_000)
+    said(box, "with the output of the book")
+    assert box.locator(".run-run").inner_text() == "Run"
     assert visit.complaints == []
 
 
@@ -245,6 +284,7 @@ AXE_NEAR = """async () => {
 }"""
 
 
+@pytest.mark.slow
 @harmed(Harm("color-contrast", style=".run-error code { color: #555 !important }"))
 def test_axe_finds_nothing_in_any_state(phone: Page, address: str) -> None:
     visit = played(phone, f"{address}zh/{CHAPTER}", WORKER.replace("60)", "200)"))
@@ -367,6 +407,137 @@ def test_changed_code_is_copied_continued_kept_and_reset(page: Page, address: st
     assert visit.complaints == []
 
 
+# --- One Python for all pages -------------------------------------------------------------------------------
+
+# Of a browser whose workers all end with their page, though it says otherwise.
+SHORT = """SharedWorker = class extends SharedWorker {
+  constructor(address, options) {
+    super(address, { type: "module", extendedLifetime: options.extendedLifetime && false });
+  }
+}"""
+# What pages run is run before it on every other page.
+MIXED = """const post = MessagePort.prototype.postMessage;
+MessagePort.prototype.postMessage = function (data) {
+  if (data.blocks) {
+    const before = JSON.parse(localStorage.mixed ?? "[]");
+    localStorage.mixed = JSON.stringify(data.blocks.map((each) => ({ ...each, name: `other ${each.name}` })));
+    data.blocks.unshift(...before);
+  }
+  post.call(this, data);
+}"""
+
+
+@harmed(Harm("Python is gone", script=SHORT))
+def test_python_stays_for_the_next_page(page: Page, address: str) -> None:
+    """It runs within a second of the click there, and nothing is said of loading."""
+    visit = opened(page, f"{address}en/{CHAPTER}")
+    first = block(page)
+    assert "MB" in first.locator(".run-run").inner_text()
+    ran(first)
+    for name in ("notation.html", "order.html"):
+        page.goto(f"{address}en/{name}")
+    box = block(page)
+    label = box.locator(".run-run").inner_text()
+    assert label == "Run", f"Python is gone: {label}"
+    seconds = ran(box)
+    assert seconds < 1, f"it takes {seconds:.1f} s"
+    assert visit.complaints == []
+
+
+@pytest.mark.slow
+@harmed(Harm("has the names of another", script=MIXED))
+def test_pages_have_one_python_and_each_its_own_names(page: Page, address: str) -> None:
+    other = page.context.new_page()
+    visits = [opened(each, f"{address}en/{CHAPTER}") for each in (page, other)]
+    changed(block(page), "import numpy as np\nmine, np.pi = 1, 3\nprint(mine)")
+    ran(block(page))
+    changed(block(other), "import numpy as np\nprint(np.pi, 'mine' in globals())")
+    assert ran(block(other)) < 3, "it has not the Python of the first page"
+    found = shown(block(other)).strip()
+    assert found == "3.141592653589793 False", f"a page has the names of another: {found}"
+    assert [visit.complaints for visit in visits] == [[], []]
+
+
+ENDLESS = "while True:\n    pass"
+STUBBORN = (
+    "while True:\n    try:\n        while True:\n            pass\n    except BaseException:\n        pass"
+)
+UNTOLD = """const on = MessagePort.prototype.addEventListener;
+MessagePort.prototype.addEventListener = function (kind, heard) {
+  on.call(this, kind, (event) => event.data?.type === "gone" || heard(event));
+};
+LockManager.prototype.request = async () => {};"""
+
+
+def looped(page: Page, address: str, code: str) -> tuple[Locator, Locator]:
+    """A block of this page that ran a loop and was stopped, and one of another page that waits for it."""
+    other = page.context.new_page()
+    for each in (page, other):
+        opened(each, f"{address}en/{CHAPTER}")
+    box, waits = block(page), block(other)
+    ran(box)
+    changed(box, code)
+    box.locator(".run-run").click()
+    said(box, "Running", wait=15_000)
+    waits.locator(".run-run").click()
+    said(waits, "Python is busy, maybe with a block on another page", wait=5000)
+    box.locator(".run-stop").click(timeout=15_000)
+    said(box, "Stopped")
+    return box, waits
+
+
+@pytest.mark.slow
+@harmed(Harm("Ran in: ", script="URL.revokeObjectURL = () => {}"))
+def test_a_loop_is_stopped_and_costs_another_page_nothing(page: Page, address: str) -> None:
+    box, waits = looped(page, address, ENDLESS)
+    said(waits, "Ran in", wait=7000)
+    assert "again" not in waits.locator(".run-bar").inner_text()
+    changed(box, "print(2)")
+    assert ran(box) < 3, "it has not the Python that it had"
+    assert shown(box).strip() == "2"
+
+
+@pytest.mark.slow
+@harmed(Harm("Python is busy", script=UNTOLD))
+def test_a_loop_that_lets_itself_not_be_stopped_costs_python_and_that_is_said(
+    page: Page, address: str
+) -> None:
+    box, waits = looped(page, address, STUBBORN)
+    said(waits, "Ran in.*was started again", wait=40_000)
+    changed(box, "print(2)")
+    ran(box)
+    assert shown(box).strip() == "2"
+
+
+# --- Before it runs -----------------------------------------------------------------------------------------
+
+AT_HOME = """addEventListener("DOMContentLoaded", () => document.querySelector("#at-home")?.removeAttribute("id"))"""
+
+
+@harmed(Harm("no line that runs it", script=AT_HOME))
+@harmed(Harm("does not say why", style=".run-needs { display: none }"))
+def test_what_no_browser_has_leads_to_the_line_that_runs_it_at_home(phone: Page, address: str) -> None:
+    for name in (f"en/{CHAPTER}", f"zh/{CHAPTER}", "en/labs/masks.html"):
+        visit = opened(phone, f"{address}{name}")
+        needs = phone.locator(".highlight[data-needs=torch] .run-needs").first
+        assert "PyTorch" in needs.inner_text(), "a block does not say why it does not run"
+        assert needs.is_visible(), "a block does not say why it does not run"
+        needs.locator("a").click()
+        phone.wait_for_url("**/index.html#at-home")
+        line = phone.locator("#at-home ~ .highlight, #at-home ~ div .highlight").first
+        found = line.inner_text() if line.count() else "nothing"
+        assert "pip install '.[torch,plot]'" in found, f"no line that runs it: {found}"
+        assert visit.complaints == []
+
+
+NO_STEPS = """const on = Worker.prototype.addEventListener;
+Worker.prototype.addEventListener = function (kind, heard) {
+  on.call(this, kind, (event) => event.data?.type === "step" || heard(event));
+}"""
+TOLD = """() => new MutationObserver(() => {
+  const text = document.querySelector(".run-bar [role=status]")?.textContent;
+  if (text && text !== (window.told ??= []).at(-1)) told.push(text);
+}).observe(document.body, { subtree: true, childList: true, characterData: true })"""
 NO_PROGRESS = """const on = Worker.prototype.addEventListener;
 Worker.prototype.addEventListener = function (kind, heard) {
   on.call(this, kind, (event) => event.data?.type === "progress" || heard(event));
@@ -374,12 +545,23 @@ Worker.prototype.addEventListener = function (kind, heard) {
 
 
 @harmed(Harm("how many MB of how many", script=NO_PROGRESS))
+@harmed(Harm("what it does when all is loaded", script=NO_STEPS))
+@harmed(Harm("0 px beside the button", style=".run-busy > .run-bar { position: static !important }"))
 def test_how_much_is_loaded_is_said_and_what_does_not_come_is_tried_again(page: Page, address: str) -> None:
     visit = played(page, f"{address}en/{CHAPTER}", WORKER.replace("60)", "300)"))
     box = block(page)
+    page.evaluate(TOLD)
     box.locator(".run-run").click()
-    said(box, r"Loading Python and NumPy[\s\S]*\d\.\d MB of 9\.0 MB", "how many MB of how many")
+    said(box, r"1/4 Loading Python[\s\S]*\d\.\d MB of 9\.0 MB", "how many MB of how many")
+    line, stops = box.locator(".run-bar").bounding_box(), box.locator(".run-stop").bounding_box()
+    assert line
+    assert stops
+    beside = min(line["y"] + line["height"], stops["y"] + stops["height"]) - max(line["y"], stops["y"])
+    assert beside > 9, f"{max(beside, 0):.0f} px beside the button"
     said(box, "Ran in")
+    told = page.evaluate("window.told")
+    steps = ["1/4 Loading Python", "2/4 Starting Python", "3/4 Importing NumPy", "4/4 Importing posenc"]
+    assert [each for each in told if "/4 " in each] == steps, f"not what it does when all is loaded: {told}"
     assert "MB" not in (box.locator(".run-run").get_attribute("title") or ""), (
         "it still says how much it loads"
     )

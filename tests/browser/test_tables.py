@@ -16,6 +16,12 @@ from tests.browser.browsing import PHONE, Browser
 THEME = ROOT / "docs" / "theme"
 TEXT = """# A {#a}
 
+| Column | Question |
+|---|---|
+| [Shift](#column-shift){#asks-shift} | Does it stay? |
+
+[a case](a.md?shift=no#a){.case}
+
 ```python
 print(table)
 ```
@@ -23,12 +29,12 @@ print(table)
 <!--pytest-codeblocks:expected-output-->
 
 ```text
-| Scheme | Shift | Defined | Cost |
-| --- | --- | --- | --- |
-| [b](#a){#row-b} | yes | any | – |
-| [a](#a){#row-a} | no | 2,048 | 12 % |
-| [c](#a){#row-c} | – | 768 | < 0.01 % |
-| [d](#a){#row-d} | no | 40 → 256 | 0 % |
+| Scheme | [Shift](#asks-shift){#column-shift} | Defined | Cost | [Held](#a){#column-held} |
+| --- | --- | --- | --- | --- |
+| [b](#a){#row-b} | yes | any | – | 32* |
+| [a](#a){#row-a} | no | 2,048 | 12 % | 64 |
+| [c](#a){#row-c} | – | 768 | < 0.01 % | – |
+| [d](#a){#row-d} | no | 40 → 256 | 0 % | 40 → 256 |
 ```
 
 <!-- table: Four <schemes> -->
@@ -39,7 +45,8 @@ After it.
 
 def html() -> str:
     extensions = ["attr_list", "md_in_html", "tables", "toc", "pymdownx.superfences"]
-    return markup.with_outputs(markdown.markdown(markup.marked(TEXT, Book(), "a.md"), extensions=extensions))
+    made = markdown.markdown(markup.marked(TEXT, Book(), "a.md"), extensions=extensions)
+    return markup.with_outputs(made.replace('"a.md?', '"?'))
 
 
 @pytest.fixture(scope="module")
@@ -67,13 +74,13 @@ def table(browser: Browser, address: str) -> Iterator[Page]:
 
 
 def column(page: Page, number: int, shown: bool = True) -> list[str]:
-    cells = page.locator(f"tbody tr > :nth-child({number})").all()
+    cells = page.locator(f".answers tbody tr > :nth-child({number})").all()
     return [cell.inner_text() for cell in cells if cell.is_visible() or not shown]
 
 
 def test_an_output_is_set_as_a_table() -> None:
     text = html()
-    assert text.count("<table") == 1
+    assert text.count('<table class="answers">') == 1
     assert '<div role="region" tabindex="0" aria-label="Four &lt;schemes&gt;">' in text
     assert "<figcaption>Four &lt;schemes&gt;</figcaption>" in text
     assert re.findall(r'<th scope="row"><a href="#a" id="([\w-]+)">', text) == [
@@ -82,14 +89,14 @@ def test_an_output_is_set_as_a_table() -> None:
         "row-c",
         "row-d",
     ]
-    assert text.count('<th scope="col">') == 4
+    assert text.count('<th scope="col">') == 5
     assert "<!--" not in text
     assert 'class="language-text' not in text
 
 
 def test_a_markdown_twin_has_the_table() -> None:
     twin = exports.markdown(pages.parse(TEXT), "en")
-    assert "\n\n| Scheme | Shift | Defined | Cost |\n" in twin
+    assert "\n\n| Scheme | [Shift](" in twin
     assert "```text" not in twin
     assert "*Four <schemes>*" in twin
 
@@ -97,10 +104,10 @@ def test_a_markdown_twin_has_the_table() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "reason"),
     [
-        ("| no | 40 → 256 | 0 % |\n", "| no\n", 18, "each of its lines"),
-        ("<!-- table: Four <schemes> -->", "<!-- table: -->", 18, "has a caption"),
-        ("<!-- table:", "Text.\n\n<!-- table:", 20, "directly follows the output"),
-        ("<!-- table: Four <schemes> -->", "<!-- table: Four\nschemes -->", 18, "one line"),
+        ("| no | 40 → 256 | 0 % | 40 → 256 |\n", "| no\n", 24, "each of its lines"),
+        ("<!-- table: Four <schemes> -->", "<!-- table: -->", 24, "has a caption"),
+        ("<!-- table:", "Text.\n\n<!-- table:", 26, "directly follows the output"),
+        ("<!-- table: Four <schemes> -->", "<!-- table: Four\nschemes -->", 24, "one line"),
     ],
 )
 def test_a_table_comment_that_fits_nothing_is_a_fault(old: str, new: str, line: int, reason: str) -> None:
@@ -114,10 +121,17 @@ def test_without_scripts_all_rows_are_there(browser: Browser, address: str) -> N
         page.goto(f"{address}en.html")
         assert column(page, 1) == ["b", "a", "c", "d"]
         assert page.locator("form, button").count() == 0
+        page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+        name = page.locator(".answers tbody th").first
+        left = name.bounding_box()
+        page.evaluate("document.querySelector('[role=region]').scrollLeft = 100")
+        assert name.bounding_box() == left, "the names of the rows stay in sight"
 
 
 def test_heads_sort(table: Page) -> None:
-    heads = table.locator("thead th")
+    table.set_viewport_size({"width": 1280, "height": 800})
+    heads = table.locator(".answers thead th")
     orders = {
         0: ["a", "b", "c", "d"],
         2: ["d", "c", "a", "b"],  # numbers, then words; an arrow begins with its first number
@@ -127,7 +141,7 @@ def test_heads_sort(table: Page) -> None:
         heads.nth(number).get_by_role("button").click()
         assert column(table, 1) == order
         assert [head.get_attribute("aria-sort") for head in heads.all()] == [
-            "ascending" if other == number else None for other in range(4)
+            "ascending" if other == number else None for other in range(5)
         ]
     heads.nth(3).get_by_role("button").press("Enter")  # by keyboard, and now down
     assert column(table, 1) == ["a", "c", "d", "b"]
@@ -136,27 +150,58 @@ def test_heads_sort(table: Page) -> None:
 
 def test_lists_filter_and_say_how_many_are_left(table: Page) -> None:
     assert table.locator("label").all_inner_texts() != []
-    assert table.locator("select").count() == 1  # of words alone
+    assert table.locator("select").count() == 2  # of words alone, and of numbers alone
     count = table.get_by_role("status")
     assert count.inner_text() == "4 of 4 rows shown"
-    table.get_by_label("Shift").select_option("no")
+    table.get_by_role("combobox", name="Shift").select_option("no")
     assert column(table, 1) == ["a", "d"]
     assert count.inner_text() == "2 of 4 rows shown"
     table.evaluate("location.hash = 'row-b'")  # a link to a row that is hidden
     table.wait_for_function("!document.querySelector('#row-b').closest('tr').hidden")
     assert count.inner_text() == "4 of 4 rows shown"
-    table.get_by_label("Shift").select_option("yes")
+    table.get_by_role("combobox", name="Shift").select_option("yes")
     table.get_by_role("button", name="Show all").click()
     table.wait_for_function("document.querySelector('output').value.startsWith('4 ')")
     assert column(table, 1) == ["b", "a", "c", "d"]
 
 
-def test_a_phone_scrolls_the_table_and_not_the_page(table: Page) -> None:
+def test_the_address_keeps_what_is_chosen_and_a_link_chooses(table: Page) -> None:
+    table.get_by_role("combobox", name="Held").select_option("at least 40")
+    assert column(table, 1) == ["a", "d"]
+    assert table.evaluate("location.search") == "?held=40"
+    table.get_by_role("link", name="a case").click()
+    assert (column(table, 1), table.evaluate("location.search + location.hash")) == (
+        ["a", "d"],
+        "?shift=no#a",
+    )
+    table.go_back()
+    table.wait_for_function("location.search === '?held=40'")
+    assert table.get_by_role("combobox", name="Shift").input_value() == ""
+    table.goto(table.url.partition("?")[0].replace("en.html", "zh.html?shift=no&held=64"))
+    table.wait_for_selector("form")
+    assert column(table, 1) == ["a"], "the address is the same in both languages"
+    table.goto(table.url.partition("?")[0] + "?shift=perhaps&other=1")
+    table.wait_for_selector("form")
+    assert column(table, 1) == ["b", "a", "c", "d"], "no answer of this table"
+
+
+def test_a_head_has_its_question(table: Page) -> None:
+    link = table.locator("#column-shift")
+    assert link.get_attribute("title") == "Does it stay?"
+    assert link.get_attribute("href") == "#asks-shift"
+    assert table.locator("#column-held").get_attribute("title") is None
+
+
+def test_on_a_phone_a_row_is_a_card(table: Page) -> None:
     assert table.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
-    name = table.locator("tbody th").first
-    left = name.bounding_box()
-    table.evaluate("document.querySelector('[role=region]').scrollLeft = 100")
-    assert name.bounding_box() == left
+    card = table.locator(".answers tbody tr").nth(1)
+    box = card.bounding_box()
+    assert box
+    assert box["width"] > PHONE[0] / 2
+    named = card.locator("td").evaluate_all(
+        "(cells) => cells.map((cell) => [getComputedStyle(cell, '::before').content, cell.textContent])"
+    )
+    assert named == [['"Shift"', "no"], ['"Defined"', "2,048"], ['"Cost"', "12 %"], ['"Held"', "64"]]
 
 
 def test_nothing_is_wrong_with_it_for_axe(table: Page) -> None:

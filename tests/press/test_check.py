@@ -155,7 +155,7 @@ for module, distributions in metadata.packages_distributions().items():
     if not wanted & {each.lower().replace("_", "-") for each in distributions} and module not in ("press", "posenc"):
         sys.modules[module] = None
 from press.check import cli, typography
-sys.exit(cli.main(["rotary"]))
+sys.exit(cli.main(["rotary", "check"]))
 """
 
 

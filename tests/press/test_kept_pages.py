@@ -21,7 +21,7 @@ def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     package = tmp_path / "posenc"
     monkeypatch.setattr(dependencies, "sources", lambda: dependencies.Sources(package))
     monkeypatch.setattr(pyodide, "there", lambda: True)
-    monkeypatch.setattr(pyodide, "config", lambda _: {})
+    monkeypatch.setattr(pyodide, "config", dict)
     files = {"docs/press/hook.py": "1", "docs/theme/main.html": "1", "mkdocs.yml": "1"}
     files |= {"posenc/__init__.py": "from posenc.one import f", "posenc/one.py": "def f(): return 1"}
     for language in ("en", "zh"):

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -19,6 +20,8 @@ from press.runtime import fetch, in_page
 from press.runtime import pyodide as runtime
 from press.runtime.pyodide import Pin, Pins
 
+import posenc
+from posenc import graphs
 from tests import missing
 from tests.browser.browsing import served
 from tests.programs import python
@@ -70,7 +73,7 @@ def test_the_pins_can_be_read() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["numpy 12ab 5  a.whl", "numpy", "scipy 0 5  a", "numpy 0 5  ../a", "numpy 0  a"]
+    "line", ["numpy 12ab 5  a.whl", "numpy", "torch 0 5  a", "numpy 0 5  ../a", "numpy 0  a"]
 )
 def test_a_line_that_is_no_pin_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "pins.txt").write_text(f"# pins\n{line.replace(' 0 ', f' {0:064} ')}\n")
@@ -184,6 +187,7 @@ $ ls
 ```
 
 ```python
+from matplotlib import pyplot
 from posenc import laplacian_eigenvectors
 ```
 """
@@ -204,7 +208,7 @@ def test_blocks_say_what_they_need_and_what_they_continue(monkeypatch: pytest.Mo
         '``` { .python .continued data-run="matplotlib" data-block="2" data-after="1" }',
         '``` { .python data-needs="torch" data-block="3" }',
         "```console",
-        '``` { .python data-needs="scipy" data-block="4" }',
+        '``` { .python data-run="matplotlib scipy" data-block="4" }',
     ]
 
 
@@ -233,7 +237,7 @@ def test_the_site_gets_the_files_the_package_and_the_licences(real: Pins, tmp_pa
         data = path.read_bytes() if path.exists() else gzip.decompress(packed.read_bytes())
         assert hashlib.sha256(data).hexdigest() == pin.sha256
     loaded = json.loads((folder / "files.json").read_text(encoding="utf-8"))
-    listed = loaded["numpy"] | loaded["matplotlib"]
+    listed = {name: size for part in runtime.LOADED for name, size in loaded[part].items()}
     assert {name: (folder / name).stat().st_size for name in listed} == listed
     unlisted = {path.name for path in folder.iterdir()} - listed.keys()
     assert unlisted == {"pyodide.mjs", "pyodide.asm.mjs", "files.json", "LICENSES.txt"}
@@ -243,6 +247,7 @@ def test_the_site_gets_the_files_the_package_and_the_licences(real: Pins, tmp_pa
         "PYTHON SOFTWARE FOUNDATION LICENSE",
         "NumPy Developers",
         "Matplotlib",
+        "SciPy Developers",
     ):
         assert owner in licences
     assert all(pin.name in licences for pin in real.files if pin.name.endswith(".whl"))
@@ -259,6 +264,18 @@ def test_the_package_in_the_page_is_the_one_that_builds() -> None:
     assert name == f"posenc-{hashlib.sha256(data).hexdigest()[:8]}.zip"  # no cache gives an old one
 
 
+def test_the_page_knows_what_needs_scipy() -> None:
+    """And a graph's functions are found in code that a reader has typed, as the page says nothing of it."""
+    worker = (cache.ROOT / "docs/theme/runtime/worker.js").read_text(encoding="utf-8")
+    match = re.search(r"scipy: /(.+)/,", worker)
+    assert match
+    for name in graphs.__all__:
+        if name in posenc.__all__:
+            assert re.search(match[1], f"from posenc import {name}"), name
+        assert runtime.needs(f"from posenc.graphs import {name}") == "scipy"
+        assert re.search(match[1], f"from posenc.graphs import {name}")
+
+
 def test_a_packed_file_that_is_damaged_is_packed_anew(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"a" * 1000)
     packed = runtime._packed(tmp_path / "a")
@@ -269,10 +286,9 @@ def test_a_packed_file_that_is_damaged_is_packed_anew(tmp_path: Path) -> None:
 
 
 def test_a_page_without_blocks_is_not_told(real: Pins) -> None:
-    told = runtime.config("..")
-    assert told["worker"] == "../runtime/worker.js"
+    told = runtime.config()
     assert 9_000_000 < told["bytes"]["numpy"] < 10_000_000  # what readers are told that the first click loads
-    assert told["versions"].keys() == {"python", "numpy", "matplotlib"}
+    assert told["bytes"].keys() == {"numpy", "matplotlib", "scipy"}
 
 
 # --- How a block is run -------------------------------------------------------------------------------------

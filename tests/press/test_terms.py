@@ -23,6 +23,24 @@ def test_one_word_an_idea_in_both_languages() -> None:
     assert all(bool(CHINESE.search(term.note[1])) == bool(term.note[0]) for term in said)
 
 
+SAID = ("A rank is a machine.", "进程是一台机器。")
+
+
+@pytest.mark.parametrize(
+    ("says", "where", "lacks"),
+    [
+        (SAID, "parallel.md#offset", []),
+        (SAID[:1], "parallel.md#offset", ["'rank' has no sentence in Chinese"]),
+        ((SAID[1], SAID[1]), "parallel.md#offset", ["'rank' has no sentence in English"]),
+        (("A machine", SAID[1]), "parallel.md#offset", ["'rank' has no sentence in English"]),
+        (SAID, "parallel.md", ["'rank' does not say where it is explained"]),
+    ],
+)
+def test_a_term_without_its_sentence_is_named(says: tuple[str, ...], where: str, lacks: list[str]) -> None:
+    found = terms.unsaid([terms.Term("rank", "进程", says=says, where=where)])
+    assert list(found) == [f"docs/terms.yml: {each}" for each in lacks]
+
+
 @pytest.mark.parametrize("term", terms.terms(), ids=lambda term: term.en)
 def test_the_right_word_is_not_a_wrong_one(term: terms.Term) -> None:
     for word in (term.en, term.zh):

@@ -10,9 +10,10 @@ output has any more are named (facts.py), other numbers are the author's to look
 """
 
 import argparse
+import itertools
 from collections.abc import Iterator, Mapping
 
-from press import cache
+from press import cache, made, references
 from press.cache import ROOT
 from press.check import facts, pages, terms, update_outputs
 from press.pages import Page, read
@@ -22,7 +23,10 @@ Books = Mapping[str, Mapping[str, Page]]
 
 
 def faults_of_books(books: Books) -> Iterator[str]:
-    """The faults of all pages, a line each: page, line, what is wrong."""
+    """The faults of all pages, a line each: page, line, what is wrong; what is made for a page counts its lines."""
+    books = {
+        language: {name: made.whole(page) for name, page in book.items()} for language, book in books.items()
+    }
     for language, book in books.items():
         for page in book.values():
             for fault in pages.faults_of_page(page, language):
@@ -34,19 +38,28 @@ def faults_of_books(books: Books) -> Iterator[str]:
 
 
 def faults_beside_pages() -> Iterator[str]:
-    """Those of README.md, the words of the whole project and its Chinese."""
+    """Those of README.md and the words of the whole project."""
     readme = read(ROOT / "README.md")
     for fault in [*pages.census(readme), *pages.links(readme)]:
         yield f"README.md:{fault.line}: {fault.message}"
     yield from pages.same_files(ROOT / "docs" / "en", ROOT / "docs" / "zh")
     yield from terms.everywhere()
+    yield from terms.unsaid(term for term in terms.terms() if not term.claim)
+    cited = {language: references.of_book(ROOT / "docs" / language) for language in pages.LANGUAGES}
+    sources = {language: [*itertools.chain(*found.values())] for language, found in cited.items()}
+    yield from references.faults(references.entries(), sources)
+
+
+def faults_of_typography(only: set[str] | None) -> Iterator[str]:
+    """Those of the Chinese of these files; for None, of the whole project."""
     try:
         from press.check import typography
     except ImportError as error:
         yield f"Chinese typography is not checked: {error}; it comes with `pip install -e '.[check]'`"
     else:
         for text in typography.texts():
-            yield from typography.faults(text)
+            if only is None or text.path in only:
+                yield from typography.faults(text)
 
 
 def faults_of_runs(books: Books, write: bool) -> Iterator[str]:
@@ -93,6 +106,8 @@ def main(arguments: list[str], write: bool = False) -> int:
     found += faults_of_books(_wanted(wanted.names))
     if not wanted.names:
         found += faults_beside_pages()
+    named = {cache.shown(page.path) for page in books["zh"].values()} if wanted.names else None
+    found += faults_of_typography(named)
     print(*dict.fromkeys(found), sep="\n", end="\n" if found else "")
     if drafts := [page.path for book in books.values() for page in book.values() if page.is_draft]:
         print("drafts:", *map(cache.shown, drafts))

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from press import references
 from press.cache import PACKAGE, ROOT
 from press.check.planted import Faults, of_page
 from press.check.segments import Piece, sections
@@ -21,7 +22,7 @@ _NOT_NAMES = re.compile(r"\"[^\"]*\"|'[^']*'|\\[a-z]+|[\w./-]*\.(?:py|json|md|ym
 _ROOTS = {name: [name] for name in ("posenc", "numpy", "torch")}  # what a name in code stands for
 # Whoever mends a typo may lack these; then names that stand in what imports them are not checked.
 NOT_INSTALLED = [name for name in ("torch", "matplotlib") if importlib.util.find_spec(name) is None]
-_HEAVY = re.compile(r"(?:torch|nn|plot|posenc\.(?:nn|plot|experiments))\b")
+_HEAVY = re.compile(r"(?:torch|nn|plot|posenc\.(?:check|experiments|nn|plot))\b")
 _ROOTS |= {"nn": ["posenc.nn", "torch.nn"], "plot": ["posenc.plot"], "np": ["numpy"]}
 
 
@@ -169,6 +170,28 @@ def claims(page: Page, language: str) -> Faults:
                 yield Fault(figure.line, f"it says '{said[0]}'; {wanted}: no <!-- holds: --> has one")
 
 
+# --- Papers ---------------------------------------------------------------------------------------------------
+
+_NO_PAPER = "## Last {#sources}\n\n- Nobody, *No Paper*, 2017."
+
+
+@of_page(
+    ("en", "## Last {#where-next}", _NO_PAPER, 33, "docs/references.bib has no entry for this paper"),
+    (
+        "en",
+        "## Last {#where-next}",
+        f"{_NO_PAPER[:22]} [x](https://arxiv.org/abs/0000.00000)",
+        33,
+        "no entry",
+    ),
+)
+def papers(page: Page, language: str) -> Faults:
+    """Each paper among the sources has an entry in docs/references.bib (references.py)."""
+    for line, source in references.sources(page.text):
+        if references.unknown(source):
+            yield Fault(line, "docs/references.bib has no entry for this paper")
+
+
 # --- Letters ------------------------------------------------------------------------------------------------
 
 _GREEK = (
@@ -190,7 +213,7 @@ def letters(page: Page, language: str) -> Faults:
     """A letter in a formula stands in the tables of the notation: for the book, or for this chapter, and is used."""
     if page.path.stem == "notation":
         yield from _unused(page)
-    if page.path.stem == "notation" or page.is_lab or page.is_draft:  # a lab has its own
+    if page.path.stem in ("notation", "glossary") or page.is_lab or page.is_draft:  # a lab has its own
         return
     known = set(_notation(language, page.path.stem))
     for formula in page.formulas:

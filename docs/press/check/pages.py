@@ -175,6 +175,7 @@ def links(page: Page, language: str = "") -> Faults:
         if re.match(r"[a-z][a-z0-9+.-]*:", link.target) or link.target.startswith("//"):
             continue
         target, _, anchor = link.target.partition("#")
+        target = target.partition("?")[0]  # what is chosen in a table
         path = labs.source(Path(normpath(folder / target))) if target else page.path
         if target.startswith("/"):
             yield Fault(link.line, f"the link {link.target} is not relative")

@@ -1,41 +1,22 @@
-"""The words of the book, from docs/terms.yml: which word is said for what, and what is not said for it."""
+"""The words of the book (glossary.py): which word is said for what, and what is not said for it."""
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-import yaml
-
 from press.cache import ROOT
+from press.glossary import Term, terms
 from press.pages import CHINESE, Fault
 
-# What is not the book's own wording: code, titles of papers in italics; what others say, in quotation marks.
+# What is not the book's own wording: code, titles of papers in italics or BibTeX; what others say, in quotation marks.
 _NOT_OURS = re.compile(
-    r"`[^`\n]+`|(?<![\w*])\*(?=[^\s*])(?=[^*\n]*[A-Z])[^*\n\u3400-\u9fff]+(?<=[^\s*])\*(?!\*)"
+    r"`[^`\n]+`|^\s*title = \{.*|(?<![\w*])\*(?=[^\s*])(?=[^*\n]*[A-Z])[^*\n\u3400-\u9fff]+(?<=[^\s*])\*(?!\*)"
 )
 _MARKUP = re.compile(
     r"\*\*|</?(?:a|b|i|em|strong|span)\b[^<>]*>|(?<=\])\([^()\s]*\)|[\[\]\u200b\u00ad]"
 )  # inside a word, too
 _QUOTED = re.compile(r"“[^“”\n]*”|\"[^\"\n]*\"")
-
-
-@dataclass(frozen=True)
-class Term:
-    """One idea: its word in both languages, a note in both, and what is not said for it."""
-
-    en: str
-    zh: str
-    note: tuple[str, str] = ("", "")
-    wrong: tuple[re.Pattern[str], ...] = ()
-    claim: bool = False
-
-
-@cache
-def terms() -> tuple[Term, ...]:
-    """Every term, in the order of the file: first the words, then the claims."""
-    return tuple(read((ROOT / "docs" / "terms.yml").read_text(encoding="utf-8")))
 
 
 @cache
@@ -45,19 +26,15 @@ def _any_wrong() -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in wrong), re.IGNORECASE)
 
 
-def read(text: str) -> Iterator[Term]:
-    """The terms in the text of such a file."""
-    listed = yaml.safe_load(text)
-    for kind in ("terms", "claims"):
-        for entry in listed.get(kind, []):
-            english, chinese = entry.get("note", ("", ""))
-            yield Term(
-                entry["en"],
-                entry["zh"],
-                (english, chinese),
-                tuple(re.compile(wrong, re.IGNORECASE) for wrong in entry.get("not", [])),
-                kind == "claims",
-            )
+def unsaid(words: Iterable[Term]) -> Iterator[str]:
+    """What the glossary lacks: a sentence in one of the languages, or the section that explains the term."""
+    for term in words:
+        said = (*term.says, "", "")[:2]
+        for language, end, sentence in zip(("English", "Chinese"), ".。", said, strict=True):
+            if not sentence.endswith(end) or bool(CHINESE.search(sentence)) != (language == "Chinese"):
+                yield f"docs/terms.yml: '{term.en}' has no sentence in {language}"
+        if not re.fullmatch(r"[\w/]+\.md#[\w-]+", term.where):
+            yield f"docs/terms.yml: '{term.en}' does not say where it is explained"
 
 
 def faults(text: str) -> list[Fault]:

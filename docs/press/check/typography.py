@@ -19,7 +19,7 @@ from pathlib import Path
 import autocorrect_py
 import yaml
 
-from press import labs, pages
+from press import labs, made, pages
 from press.cache import ROOT
 
 autocorrect_py.load_config(  # type: ignore[attr-defined]  # not in its stubs
@@ -208,7 +208,9 @@ def _of_line(line: str) -> Iterator[tuple[str, str]]:
     kind = "title" if line.lstrip().startswith("#") else "prose"
     line = re.sub(r"^\s*(?:#+|[-*+]|\d+\.|>|:)\s+", "", line)
     line = re.sub(r"\s*\{[^{}]*\}\s*$", "", line) if kind == "title" else line
-    line = re.sub(r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\([^()]*(?:\([^()]*\)[^()]*)*\)", r"\1", line)
+    line = re.sub(
+        r"!?\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\([^()]*(?:\([^()]*\)[^()]*)*\)(?:\{[^{}]*\})?", r"\1", line
+    )
     line = re.sub(r"\$\$.*?\$\$|</?[a-z][^<>]*>", "", line)
     for cell in line.strip().strip("|").split(" | ") if line.lstrip().startswith("|") else [line]:
         yield cell.strip(), kind
@@ -260,11 +262,13 @@ def texts(root: Path = ROOT) -> list[Text]:
         *(root / "docs" / "zh").rglob("*.md"),
         *(root / "docs" / "home").glob("*.md"),
         root / "README.md",
+        *root.glob("*.zh.md"),
     ]
     files += [*(root / "docs" / "theme").rglob("*.html"), *(root / "docs" / "theme").rglob("*.js")]
     files += [root / "mkdocs.yml", root / "docs" / "sites" / "zh" / "mkdocs.yml"]
     for path in files:
-        found += readers[path.suffix](path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
+        text = made.filled(path.read_text(encoding="utf-8"), path.parent)
+        found += readers[path.suffix](text, path.relative_to(root).as_posix())
     for path in labs.of_book(root / "docs" / "zh"):
         found += of_markdown(labs.text(path), labs.source(path).relative_to(root).as_posix())
     for path in [*(root / "posenc" / "plot").glob("*.py"), *(root / "docs" / "press").glob("[!c]*.py")]:

@@ -2,7 +2,7 @@
 
     python -m press offline                 # builds the site first
     python -m press offline --site site     # takes one that is built
-    python -m press offline --with-runtime  # the zip can run blocks where a server serves it; 19 MB more
+    python -m press offline --with-runtime  # the zip can run blocks where a server serves it; 33 MB more
 
 They are posenc-book.zip, posenc-en.pdf and posenc-zh.pdf, in dist/ or in the folder that --to names.
 The PDFs are printed by Chromium or Chrome (pdf.py). The same site gives the same zip, byte for byte.
@@ -18,6 +18,8 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 from playwright.sync_api import Browser, Error, sync_playwright
@@ -79,8 +81,8 @@ def archive(site: Path, target: Path, *, with_runtime: bool = False) -> None:
             made.writestr(entry, data)
 
 
-def make(browser: Browser, site: Path, folder: Path, *, with_runtime: bool = False) -> list[Path]:
-    """Write zip and PDFs of a built site into a folder; gives their paths.
+def make(site: Path, folder: Path, *, with_runtime: bool = False) -> list[Path]:
+    """Write zip and PDFs of a built site into a folder; gives their paths. Each book is printed by a process.
 
     Raises:
         ValueError: if `site` is no built site.
@@ -88,12 +90,20 @@ def make(browser: Browser, site: Path, folder: Path, *, with_runtime: bool = Fal
     for language in LANGUAGES:
         pdf.order(site / language)  # says what is wrong with `site` before anything is written
     folder.mkdir(parents=True, exist_ok=True)
-    made = [folder / f"{NAME}.zip"]
-    archive(site, made[0], with_runtime=with_runtime)
-    for language in LANGUAGES:
-        made.append(folder / f"posenc-{language}.pdf")
-        made[-1].write_bytes(pdf.printed(browser, site, language))
+    made = [folder / f"{NAME}.zip", *(folder / f"posenc-{language}.pdf" for language in LANGUAGES)]
+    with ProcessPoolExecutor(mp_context=get_context("spawn")) as pool:
+        printing = [
+            pool.submit(_print, site, language, to) for language, to in zip(LANGUAGES, made[1:], strict=True)
+        ]
+        archive(site, made[0], with_runtime=with_runtime)
+        for book in printing:
+            book.result()
     return made
+
+
+def _print(site: Path, language: str, to: Path) -> None:
+    with launched() as browser:
+        to.write_bytes(pdf.printed(browser, site, language))
 
 
 @contextlib.contextmanager
@@ -135,11 +145,12 @@ def main(arguments: list[str]) -> None:
     wanted = parser.parse_args(arguments)
     if wanted.with_runtime and not wanted.site and not pyodide.there():
         raise SystemExit("there is no Python for the pages: `python -m press runtime` fetches it")
+    with launched():
+        pass  # what is missing is said before a site is built
     with contextlib.ExitStack() as stack:
-        browser = stack.enter_context(launched())
         site = wanted.site or stack.enter_context(built())
         try:
-            made = make(browser, site.resolve(), wanted.to, with_runtime=wanted.with_runtime)
+            made = make(site.resolve(), wanted.to, with_runtime=wanted.with_runtime)
         except ValueError as error:
             raise SystemExit(str(error)) from None
     for path in made:

@@ -39,7 +39,7 @@ _CHARACTERS = dict(
     )
 )
 # What a page has for its reader on the screen only.
-_NOT_PRINTED = "headerlink", "book-more", "downloads"
+_NOT_PRINTED = "headerlink", "book-more", "downloads", "bibtex"
 _RANGE = re.compile(r"<(\w+)> <(\w+)> <(\w+)>")
 _LONG = 14  # lines of code: more may go on overleaf
 _HEADINGS = "h1", "h2", "h3", "h4", "h5", "h6"
@@ -213,7 +213,6 @@ def printed(browser: Browser, site: Path, language: str) -> bytes:
 
 
 NUMBERS = """(pages) => {
-  for (const article of document.querySelectorAll("article")) article.remove();
   for (const place of document.querySelectorAll(".page")) place.textContent = pages[place.dataset.of];
   document.body.className = "numbers-only";
   document.head.insertAdjacentHTML("beforeend", "<style>@page { @bottom-center { content: none } }</style>");

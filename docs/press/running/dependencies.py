@@ -227,6 +227,9 @@ def _on_the_way(node: ast.AST) -> bool:
     >>> codes = "eval(x)", "sys.modules[x]", "import_module(x)", "model.eval()", "sys.modules.get('torch')"
     >>> [any(map(_on_the_way, ast.walk(ast.parse(code)))) for code in codes]
     [True, True, True, False, False]
+    >>> codes = "import_module(f'scipy.{x}')", "import_module(f'posenc.{x}')", "import_module(f'{x}.y')"
+    >>> [any(map(_on_the_way, ast.walk(ast.parse(code)))) for code in codes]
+    [False, True, True]
     """
     if not isinstance(node, ast.Call | ast.Subscript):
         return False
@@ -239,7 +242,11 @@ def _on_the_way(node: ast.AST) -> bool:
         return False
     if name.endswith((".exec", ".eval")):  # of a model
         return False
-    known = bool(args) and isinstance(args[0], ast.Constant) and "posenc" not in str(args[0].value)
+    first = args[0] if args else None
+    if isinstance(first, ast.JoinedStr):  # of another package, whatever follows its dot
+        begins = first.values[0]
+        first = begins if isinstance(begins, ast.Constant) and "." in str(begins.value) else None
+    known = isinstance(first, ast.Constant) and "posenc" not in str(first.value)
     return name in ("exec", "eval") or not known
 
 

@@ -4,7 +4,7 @@
     python -m press runtime --from FOLDER          # from a folder, a Pyodide release unpacked
     python -m press runtime --from https://…/full/ # from the address of a Pyodide release
 
-Of it 24 MB are kept, in the user's cache (`~/.cache/posenc`, or the folder that POSENC_CACHE names), which all
+Of it 39 MB are kept, in the user's cache (`~/.cache/posenc`, or the folder that POSENC_CACHE names), which all
 checkouts share. What is there already is not fetched again, and nothing is kept whose SHA-256 and size are not those
 in pins.txt. From then on `mkdocs build` and `mkdocs serve` put it into the site.
 """

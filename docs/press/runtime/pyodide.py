@@ -4,11 +4,10 @@ What it is made of is pinned in ../runtime/pins.txt, and `python -m press runtim
 user's cache. Where all of it is there
 
 site/py/         gets its files, with the package as it is at this moment, and their licences;
-each block       that a browser can run says so: data-run="numpy" or "matplotlib"; one that cannot says what it
-                 lacks: data-needs="torch" or "scipy". data-block is its number on the page, data-after the number
-                 of the one that it continues;
-each such page   loads theme/runtime/run.js, to which the element #run-config says where the worker is, how many bytes
-                 it loads for each kind of block, and the versions.
+each block       that a browser can run says so: data-run="numpy", or what else it takes, "matplotlib" or "scipy" or
+                 both; one that cannot says what it lacks: data-needs="torch". data-block is its number on the page,
+                 data-after the number of the one that it continues;
+each such page   loads theme/runtime/run.js, to which the element #run-config says how many bytes each part loads.
 
 Where it is not, or with POSENC_RUNTIME=0, the site is the one without.
 """
@@ -35,8 +34,9 @@ from press.running import dependencies
 
 FOLDER = Path(__file__).parent
 _TORCH = re.compile(r"^\s*(?:import|from) (?:torch|posenc\.(?:nn|experiments))\b", re.MULTILINE)
-PARTS = ("pyodide", "numpy", "matplotlib")
-MISSING = ("scipy", "torch")  # what a page does not have; graphs need the first, and are taken to need all
+PARTS = ("pyodide", "numpy", "matplotlib", "scipy")
+LOADED = ("numpy", *PARTS[2:])  # what readers load, the first with Pyodide and posenc
+MISSING = ("torch",)  # what a page does not have
 
 
 # --- What it is made of -------------------------------------------------------------------------------------
@@ -76,10 +76,6 @@ class Pins:
 
     def of(self, part: str) -> list[Pin]:
         return [pin for pin in self.files if pin.part == part]
-
-    def version(self, package: str) -> str:
-        """The version of a package that is a wheel, '2.4.3'."""
-        return next(pin.name for pin in self.files if pin.name.startswith(f"{package}-")).split("-")[1]
 
 
 @functools.cache
@@ -138,18 +134,24 @@ _IMPORTS = re.compile(r'^\s*(?:from|import)\s+(\w+)|\bimport_module\(f?"(\w+)', 
 
 
 def needs(code: str) -> str:
-    """What a block needs in the page: "numpy", "matplotlib", or a library that is not there.
+    r"""What a block needs in the page: "numpy", or parts beyond it, or a library that is not there.
 
-    >>> imports = " import alibi_bias", ".plot import waveforms", ".nn import AlibiBias"
+    >>> imports = " import alibi_bias", ".plot import waveforms", " import anchor_distances", ".nn import AlibiBias"
     >>> [needs(f"from posenc{name}") for name in imports]
-    ['numpy', 'matplotlib', 'torch']
+    ['numpy', 'matplotlib', 'scipy', 'torch']
+    >>> needs("import matplotlib\nimport scipy")
+    'matplotlib scipy'
     """
     sources = dependencies.sources()
     if _TORCH.search(code):
         return "torch"
     texts = [code, *(sources.files[module].read_text(encoding="utf-8") for module in sources.reach(code)[0])]
     imported = {name for text in texts for names in _IMPORTS.findall(text) for name in names}
-    return next((name for name in (*MISSING, "matplotlib") if name in imported), "numpy")
+    return next((name for name in MISSING if name in imported), "") or _parts(imported)
+
+
+def _parts(imported: set[str]) -> str:
+    return " ".join(name for name in LOADED[1:] if name in imported) or LOADED[0]
 
 
 def attributes(units: Iterable[Unit]) -> dict[int, str]:
@@ -217,20 +219,15 @@ def _files(name: str, package: bytes) -> dict[str, Any]:
     abi = re.search(r"_(\d+_\d+)_wasm32", pins.of("numpy")[0].name)
     assert abi is not None
     start = sizes["pyodide"] | sizes["numpy"] | {name: len(package)}
-    return {"abi": abi[1], "numpy": start, "matplotlib": sizes["matplotlib"]}
+    return {"abi": abi[1]} | {part: sizes[part] for part in LOADED} | {"numpy": start}
 
 
-def config(base_url: str) -> dict[str, Any]:
-    """What a page is told of its runtime: where the worker is, bytes over the wire by kind of block, versions."""
-    loaded, pins = files(), read()
-    python = re.search(r"-cp(\d)(\d+)-", pins.of("numpy")[0].name)
-    assert python is not None
+def config() -> dict[str, Any]:
+    """What a page is told of its runtime: the bytes over the wire of each part."""
+    loaded = files()
     return {
-        "worker": f"{base_url}/runtime/worker.js",
         # rounded, for the package is in it: an edit of posenc is to change no page by a few bytes
-        "bytes": {part: round(sum(loaded[part].values()), -5) for part in ("numpy", "matplotlib")},
-        "versions": {"python": f"{python[1]}.{python[2]}"}
-        | {name: pins.version(name) for name in ("numpy", "matplotlib")},
+        "bytes": {part: round(sum(loaded[part].values()), -5) for part in LOADED},
     }
 
 
@@ -252,7 +249,7 @@ def _posenc(stamp: tuple[object, ...]) -> tuple[str, bytes]:
 
 
 def _contents() -> Iterator[tuple[str, bytes]]:
-    for path in cache.PACKAGE.rglob("*.py"):
+    for path in (path for ending in ("py", "csv") for path in cache.PACKAGE.rglob(f"*.{ending}")):
         yield path.relative_to(cache.ROOT).as_posix(), path.read_bytes()
     for file in metadata.files("array-api-compat") or ():
         if file.suffix == ".py" or _LICENCE.search(file.as_posix()):
