@@ -9,11 +9,12 @@
 # %% [markdown] lang="en"
 # # Turning queries and keys {#rotation}
 #
-# The chapter on [rotary position embedding](../rotary.md) gives the formula. Here you turn things yourself, for about
-# twenty minutes. As in the other labs: **predict** first, then run the cell, then change something.
+# The chapter on [rotary position embedding](../rotary.md) gives the formula. Here you turn queries and keys yourself,
+# for about twenty minutes. As in the other labs: **predict** first, then run the cell, then change something.
 #
-# Symbols: $t$ is the position of a query $q$, $u$ that of a key $k$; both have width $d$. Pair $i$ turns
-# counter-clockwise by $\omega_i$ a step, with $\omega_i = b^{-2i/d}$.
+# Symbols: $t$ is the position of a query $q$, and $u$ that of a key $k$. Both have width $d$. Pair $i$ turns
+# counter-clockwise by the angle $\omega_i$ at each step, with $\omega_i = b^{-2i/d}$. (In the book a plain $k$ is an
+# offset; in this lab it is a key.)
 
 # %% [markdown] lang="zh"
 # # 旋转查询和键 {#rotation}
@@ -43,7 +44,7 @@ plt.rcParams["axes.prop_cycle"] = plt.cycler(
 # %% [markdown] lang="zh"
 # ## 边走边转的箭头 {#arrow}
 #
-# 宽度为 4 的一个向量，两根箭头，快的比慢的快一百倍。**预测**：走多少步，快箭头才回到原处？那时慢箭头在哪里？
+# 宽度为 4 的一个向量有两对数，也就是两根箭头，快箭头的速度是慢箭头的一百倍。**预测**：走多少步，快箭头才回到原处？那时慢箭头在哪里？
 
 # %%
 x = np.array([1.0, 0.0, 1.0, 0.0])
@@ -62,8 +63,10 @@ for ax, i in zip(axes, [0, 1]):
 # Figure: Where the two arrows point at positions 0 to 44, and where they are at position 7.
 # Description: Two squares. On the left dots lie all around a circle, and the arrow points to half past one. On the right the dots form a short arc from three o'clock to about 25 degrees above it; the arrow has hardly left.
 #
-# Never exactly back: $2\pi$ is no whole number of steps. After 44 steps the fast arrow is very close, for $44/7$ is
-# nearly $2\pi$. The slow arrow is what tells 0 and 44 apart.
+# The fast arrow is never exactly back. It turns by the angle 1 at each step, and no whole number of steps makes a
+# whole number of turns of $2\pi$. After 44 steps it is very close, because 7 turns are $14\pi$, which is nearly 44.
+# The slow arrow has then turned by only about 25 degrees. So the slow arrow is what tells the positions 0 and 44
+# apart.
 #
 # **Try it.** Give `apply_rotary` the argument `base=100`. Which of the two arrows changes?
 
@@ -71,7 +74,7 @@ for ax, i in zip(axes, [0, 1]):
 # 图：位置 0 到 44 上两根箭头的去处，以及位置 7 上的箭头。
 # 说明：两个方格。左边的点布满一圈，箭头指向一点半。右边的点连成一小段弧，从三点钟方向往上约 25 度；箭头几乎还没动身。
 #
-# 永远不会分毫不差地回来，因为 $2\pi$ 不是整数步。走 44 步，快箭头已经很接近了，因为 $44/7$ 差不多就是 $2\pi$。分得清 0 和 44 的，是慢箭头。
+# 快箭头永远不会分毫不差地回到原处，因为转一圈要 $2\pi$ 步，而 $2\pi$ 是无理数，转多少整圈都不会正好用整数步。走 44 步时它已经很接近原处，因为 $44/7$ 差不多就是 $2\pi$，这时它转了七圈。单看快箭头，位置 0 和 44 几乎一样；慢箭头转了约 25 度，靠它才分得清。
 #
 # **动手**：给 `apply_rotary` 加上参数 `base=100`。两根箭头里，哪一根变了？
 
@@ -110,18 +113,19 @@ axes[1].legend(ncols=3, loc="upper center", bbox_to_anchor=(0.5, -0.3));
 # Description: Two panels. In the upper one the three curves lie exactly on each other, a wiggly line. In the lower one three different lines share a peak around offset zero and differ in height and shape elsewhere.
 # <!-- holds: peak(p2.solid) == 0; peak(p2.dashed) == 0; peak(p2.dashdot) == 0 -->
 #
-# One curve above. Below, where codes are added, the terms that join a word with a position depend on where that
-# position is.
+# In the upper panel the three curves are one, because the score depends on the offset alone. In the lower panel codes
+# are added instead. There the product also has terms in which a word meets a code, such as $q \cdot PE(u)$. These
+# terms depend on the position itself, so each place of the query has a curve of its own.
 #
-# **Try it.** Turn first and multiply with a random matrix `w` afterwards: `w @ q_t`, and the same for the keys. What
-# becomes of the upper panel?
+# **Try it.** Turn first and multiply by a random matrix `w` afterwards: `w @ q_t`, and the same for the keys. What
+# does the upper panel look like now?
 
 # %% [markdown] lang="zh"
 # 图：查询在三个位置上，分数随偏移的变化。旋转：一条曲线。相加：三条。
 # 说明：上下两幅。上面三条曲线完全重合，弯弯曲曲。下面三条各走各的，在偏移零附近都有一座峰，别处高低和形状都不同。
 # <!-- holds: peak(p2.solid) == 0; peak(p2.dashed) == 0; peak(p2.dashdot) == 0 -->
 #
-# 上面只有一条。下面是编码相加，词与位置相乘的那几项，取决于位置本身。
+# 上面三条重合成一条，因为旋转之后，分数只取决于偏移。下面是把编码加到查询和键上。乘开以后，有两项是内容与编码的点积，$q \cdot PE(u)$ 和 $PE(t) \cdot k$，它们取决于位置本身，所以三条各不相同。
 #
 # **动手**：先旋转，再乘一个随机矩阵 `w`：`w @ q_t`，键也一样。上面那幅会变成什么样？
 
@@ -142,26 +146,29 @@ for name, scores in [("q = k", same), ("q ≠ k", other)]:
     print(f"{name}: symmetric {np.allclose(scores, scores[::-1])}")
 
 # %% [markdown] lang="en"
-# Each pair of $q$ and $k$ has an angle between them before anything is turned. It decides on which side of 0 the
-# cosine of that pair has its peak. With $q = k$ all these angles are 0.
+# With $q = k$ the curve is symmetric, and with two different vectors it is not. In each pair, $q$ and $k$ have an
+# angle between them before anything is turned. This angle decides on which side of offset 0 the cosine of that pair
+# has its peak. With $q = k$ all these angles are 0, so every cosine has its peak at 0 and is symmetric.
 #
 # **Try it.** Set `k = posenc.apply_rotary(q, [20])[0]`. At which offset does the curve have its peak, and why on that side?
 
 # %% [markdown] lang="zh"
-# 还没旋转，$q$ 和 $k$ 的每一对数之间就已经有一个夹角，它决定这一对的余弦在 0 的哪一侧出现峰值。$q = k$ 时，这些夹角都是 0。
+# $q = k$ 时对称，$q$ 和 $k$ 不同时不对称。在旋转之前，$q$ 和 $k$ 的每一对数之间就已经有一个夹角，这个夹角决定这一对的余弦在偏移 0 的哪一侧出现峰值。$q = k$ 时，夹角都是 0，每个余弦的峰都在偏移 0，左右对称；$q \ne k$ 时，各对的峰落在不同的偏移上。
 #
 # **动手**：令 `k = posenc.apply_rotary(q, [20])[0]`。曲线的峰在哪个偏移上？为什么在那一侧？
 
 # %% [markdown] lang="en"
 # ## A head that looks back {#look-back}
 #
-# `posenc.rotary.offset_query` turns a key so that it becomes the query for an offset. **Predict:** which is easier to hit
-# exactly, 3 back or 300 back? And does a wider head do better?
+# `posenc.rotary.offset_query` takes a key and an offset, and turns the key by this offset. The result is a query that
+# scores highest on a key of this kind at this offset. In the table below, `hit` is the offset with the highest score,
+# and `margin` is by how much this score is higher than the second highest one, the runner-up. **Predict:** which is
+# easier to hit exactly, 3 back or 300 back? And does a wider head do better?
 
 # %% [markdown] lang="zh"
 # ## 往回看的头 {#look-back}
 #
-# `posenc.rotary.offset_query` 把键转一下，变成专找某个偏移的查询。**预测**：往回 3 位和往回 300 位，哪个更容易正中？头宽一些，会更好吗？
+# `posenc.rotary.offset_query` 把键转一下，变成专找某个偏移的查询。**预测**：往回 3 位和往回 300 位，哪个更容易正中？头宽一些，会更好吗？打印的各列是：宽度，要找的偏移，分数最高的偏移，最高分领先第二名多少，以及第二名离最高处多少位。
 
 # %%
 print("  d  offset   hit  margin  runner-up")
@@ -177,24 +184,25 @@ for d in [8, 32, 128]:
         print(f"{d:3d}  {offset:6d}  {hit:4d}  {margin:.4f}  {away:3d} away")
 
 # %% [markdown] lang="en"
-# Both are hit exactly, with the same margin: far is not harder than near. A wider head does not do better. With 32 or
-# 128 numbers the runner-up is a neighbour, and the margin is what one step costs. Only fast pairs feel one step; a
-# wider head has more of them, but more slow ones, too. With 8 numbers a neighbour is no danger. The runner-up stands
-# 63 positions away, where the fastest pair has made ten turns and the second one turn, almost exactly.
+# Both are hit exactly, with the same margin, so 300 back is not harder than 3 back. A wider head does not do better.
+# With 32 or 128 numbers the runner-up is a neighbour, so the margin is what the score loses in one step. Only fast
+# pairs lose much in one step. A wider head has more fast pairs, but also more slow ones. With 8 numbers the neighbour
+# is not the runner-up. The runner-up stands 63 positions away. There the fastest pair has made almost exactly ten
+# turns and the second pair almost exactly one turn, so both are back nearly where they were.
 #
-# **Try it.** Give both functions `base=500000.0`, as Llama 3 has it. What becomes of the margins? Who pays for a
-# large base?
+# **Try it.** Give both functions `base=500000.0`, the base of Llama 3. What happens to the margins? So what is the
+# price of a large base?
 
 # %% [markdown] lang="zh"
-# 两个都正中，领先的幅度也一样：远的并不比近的难。头宽了也没有更好。宽 32 和 128 时，第二名就是邻居，领先多少，要看差一步会降多少分。对一步之差敏感的只有快的频率对；宽的头里，快的频率对多些，慢的也多些。宽 8 时，邻居不是对手，第二名在 63 位之外：在那里，最快的一对几乎正好转了十圈，第二对几乎正好一圈，都差不多回到了原处。
+# 往回 3 位和往回 300 位都正中，领先的幅度也一样，所以远的并不比近的难。头宽了也没有更好。宽 32 和 128 时，第二名就是相邻的位置，所以领先多少，要看差一步会降多少分。差一步就明显降分的只有快的频率对；宽的头里，快的频率对多些，慢的也多些，所以领先的幅度并不随宽度增大。宽 8 时，相邻的位置得分较低，第二名在 63 位之外：在那里，最快的一对几乎正好转了十圈，第二对几乎正好一圈，都差不多回到了原处。
 #
-# **动手**：给两个函数都加上 `base=500000.0`，这是 Llama 3 的底数。领先的幅度变成多少？底数大了，代价由谁来付？
+# **动手**：给两个函数都加上 `base=500000.0`，这是 Llama 3 的底数。领先的幅度变成多少？底数大了，为什么附近的位置更难分开？
 
 # %% [markdown] lang="en"
 # ## The wrong layout {#layout}
 #
-# **Predict:** a model was trained with interleaved pairs and is run with the half layout. Which entries of its table of
-# scores are still right?
+# A model was trained with interleaved pairs, and then it is run with the half layout. **Predict:** which entries of
+# its table of scores are still right?
 
 # %% [markdown] lang="zh"
 # ## 配错了对 {#layout}
@@ -222,26 +230,29 @@ fig.colorbar(image, ax=axes, label="s, Δs", shrink=0.8);
 # Figure: Scores of 16 queries and keys, and the error that the wrong layout makes.
 # Description: Two coloured tables, 16 by 16. The right one, the error, is white along its diagonal and grows more colourful with the distance from it, until it is as colourful as the left one.
 #
-# Only the diagonal, where $t = u$ and nothing turns against anything, is right. Away from it the error grows, and is
-# soon as large as the scores.
+# Only the diagonal is right. There $t = u$, so query and key are turned by the same angles, and in either layout the
+# score is that of the vectors before the rotation. Away from the diagonal the error grows, and it is soon as large as
+# the scores.
 #
-# **Try it.** Convert `q` and `k` with `posenc.rotary.interleaved_to_half` between the lines of `right` and `wrong`, and see the
-# error vanish. Then convert only `q`.
+# **Try it.** Between the line that computes `right` and the lines that compute `wrong`, convert `q` and `k` with
+# `posenc.rotary.interleaved_to_half`, and see the error vanish. Then convert only `q`.
 
 # %% [markdown] lang="zh"
 # 图：16 个查询和键的分数，以及配错对带来的误差。
 # 说明：两张 16 乘 16 的彩色表。右边是误差，对角线上是白的，离对角线越远颜色越重，直到和左边一样花。
 #
-# 只有对角线是对的，那里 $t = u$，谁也没有相对谁转动。离它越远误差越大，很快就和分数一样大。
+# 只有对角线上的分数是对的，因为那里 $t = u$，查询和键转过同样的角，不论怎样配对，点积都不变。离对角线越远误差越大，很快就和分数一样大。
 #
 # **动手**：在 `right` 和 `wrong` 两行之间，用 `posenc.rotary.interleaved_to_half` 转换 `q` 和 `k`，看误差消失。然后只转换 `q` 试试。
 
 # %% [markdown] lang="en"
 # ## Stretching a context {#stretch}
 #
-# A head was trained up to $L = 512$ and is to read 4096 tokens. The curve below is the score of $q = k$ with arrows of
-# length 1, $\sum_i \cos \omega_i (u - t)$, for frequencies as they are and for two ways of stretching the context by 8.
-# **Predict:** which of them leaves the curve near offset 0 as it was?
+# A head was trained on texts of up to $L = 512$ tokens and is now to read 4096. The curves below are scores of equal
+# vectors, $q = k$, whose arrows all have length 1. Such a score is $\sum_i \cos \omega_i (u - t)$. One curve has the
+# frequencies as they are. The other two have frequencies that stretch the context by the factor 8: all of them
+# divided by 8 (linear interpolation), or those of YaRN. **Predict:** which of these two leaves the curve near offset
+# 0 as it was?
 
 # %% [markdown] lang="zh"
 # ## 把上下文拉长 {#stretch}
@@ -275,29 +286,32 @@ axes[0].legend();
 # Description: Left, offsets 0 to 15: the unscaled curve and YaRN's lie close together and fall quickly, the curve of ω/8 stays flat near the top. Right, up to 4095: the unscaled curve falls lowest, the other two stay higher.
 # <!-- holds: falls(p1.solid); falls(p1.dashdot); low(p1.dashed) == 28.7; low(p2.solid) < low(p2.dashdot) < low(p2.dashed) -->
 #
-# Linear interpolation blurs neighbours: one step now counts for an eighth. YaRN leaves the fast pairs alone, which see
-# neighbours, and slows those that would otherwise go where they never were in training.
+# YaRN leaves the curve near offset 0 almost as it was. Linear interpolation does not. It blurs neighbours, because
+# one step now turns each pair only an eighth as far. YaRN does not change the fast pairs, and these are the ones that
+# tell neighbours apart. It slows only the pairs that would otherwise reach angles that they never had in training.
 #
-# **Try it.** Add `posenc.rotary.ntk_frequencies(d, factor)` and `posenc.rotary.llama3_frequencies(d, factor, original_length=length)`.
-# Which lies closest to the unscaled curve on the left, and on the right?
+# **Try it.** Add `posenc.rotary.ntk_frequencies(d, factor)` and `posenc.rotary.llama3_frequencies(d, factor,
+# original_length=length)`. Which curve lies closest to the unscaled one on the left, and which on the right?
 
 # %% [markdown] lang="zh"
 # 图：查询与键相同时，分数随偏移的变化：近处与远处，三组频率。灰线是训练长度。
 # 说明：左图是偏移 0 到 15：原来的曲线和 YaRN 的靠在一起，很快下降；ω/8 的曲线贴着顶端，几乎是平的。右图到 4095：原来的曲线落得最低，另外两条高一些。
 # <!-- holds: falls(p1.solid); falls(p1.dashdot); low(p1.dashed) == 28.7; low(p2.solid) < low(p2.dashdot) < low(p2.dashed) -->
 #
-# 线性插值把相邻的位置弄模糊了：现在一步只当八分之一步用。YaRN 不动快的频率对，相邻位置靠它们分辨；只放慢那些会转到训练时没见过的角度的。
+# YaRN 不改变偏移 0 附近的曲线。线性插值 (ω/8) 让相邻的位置难以分辨，因为现在一步只当八分之一步用。YaRN 不动快的频率对，因为相邻位置靠它们分辨；它只放慢那些慢的频率对，因为文本一长，这些对会转到训练时没见过的角度。
 #
 # **动手**：加上 `posenc.rotary.ntk_frequencies(d, factor)` 和 `posenc.rotary.llama3_frequencies(d, factor, original_length=length)`。左图里谁离原来的曲线最近？右图里呢？
 
 # %% [markdown] lang="en"
 # ## What to take away {#take-away}
 #
-# - Each pair is an arrow; positions turn it. Scores see how far two arrows are turned against each other.
-# - Before the rotation any weights will do; after it almost none.
-# - A head can favour any offset. Fading with distance is no law.
-# - Two layouts, one rotation: convert, or get errors as large as the scores.
-# - A [longer context](../longer.md) is a choice of frequencies, and each choice gives something up.
+# - Each pair is an arrow, and the position turns it. A score depends on how far two arrows are turned against each other.
+# - A matrix before the rotation can be any matrix, and the score still depends on the offset alone. With almost any
+#   matrix after the rotation it does not.
+# - A head can favour any offset. Scores need not fall with distance.
+# - The two layouts are the same rotation with the numbers in another order. If you do not convert from one to the
+#   other, the errors are as large as the scores.
+# - For a [longer context](../longer.md) one has to choose new frequencies, and each choice gives something up.
 #
 # Back to the [chapter](../rotary.md).
 
@@ -305,9 +319,9 @@ axes[0].legend();
 # ## 小结 {#take-away}
 #
 # - 每一对数是一根箭头，位置让它转。分数看的是两根箭头相对转了多少。
-# - 旋转之前，什么权重都行；旋转之后，几乎什么权重都不行。
-# - 一个头可以偏爱任何偏移。随距离衰减不是定律。
-# - 两种配对，同一个旋转；不转换，误差就和分数一样大。
+# - 权重矩阵乘在旋转之前，不论是什么矩阵，分数都只取决于偏移；乘在旋转之后，几乎任何矩阵都会破坏这一点。
+# - 一个头可以偏爱任何偏移，所以分数不一定随距离衰减。
+# - 两种配对做的是同一种旋转，只是列的次序不同；不转换列序就混用，误差就和分数一样大。
 # - 要[拉长上下文](../longer.md)，就得重新选频率，每一种选法都要舍掉些什么。
 #
 # 回到[正文](../rotary.md)。

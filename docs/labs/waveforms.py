@@ -9,18 +9,17 @@
 # %% [markdown] lang="en"
 # # Waveforms and clock hands {#waveforms}
 #
-# The chapter on the [sinusoidal encoding](../sinusoidal.md) gives the formula. Here you play with it for about
-# twenty minutes. Each section has the same rhythm: **predict** first, on paper, then run the cell, then change
-# something. A wrong prediction is the useful kind: it shows where your picture of the encoding differs from the
-# encoding.
+# The chapter on the [sinusoidal encoding](../sinusoidal.md) gives the formula. Here you play with it for about twenty
+# minutes. Each section has the same rhythm: **predict** first, on paper, then run the cell, then change something. A
+# wrong prediction is useful, because it shows where your picture of the encoding differs from the encoding itself.
 #
-# Symbols: $t$ is a position, $d$ the width of the encoding, $b$ its base, and pair $i$ holds
-# $\sin \omega_i t$ and $\cos \omega_i t$ with $\omega_i = b^{-2i/d}$. Pairs count from $0$ to $d/2 - 1$.
+# Symbols: $t$ is a position, $d$ the width of the encoding, $b$ its base, and pair $i$ holds $\sin \omega_i t$ and
+# $\cos \omega_i t$ with $\omega_i = b^{-2i/d}$. Pairs are counted from $0$ to $d/2 - 1$.
 
 # %% [markdown] lang="zh"
 # # 波形与指针 {#waveforms}
 #
-# [正弦位置编码](../sinusoidal.md)一章给出了公式，这里让你亲手玩上二十分钟。每一节都是同样的三步：先在纸上**预测**，再运行代码，然后改点什么。猜错了才有收获：错在哪里，你心里的图像就和真正的编码差在哪里。
+# [正弦位置编码](../sinusoidal.md)一章给出了公式，这里让你亲手玩上二十分钟。每一节都是同样的三步：先在纸上**预测**，再运行代码，然后改点什么。猜错了才有收获：错的地方，就是你的设想和真正的编码不一样的地方。
 #
 # 记号：$t$ 是位置，$d$ 是编码的宽度，$b$ 是底数；第 $i$ 个频率对存放 $\sin \omega_i t$ 和 $\cos \omega_i t$，其中 $\omega_i = b^{-2i/d}$。频率对从 $0$ 数到 $d/2 - 1$。
 
@@ -56,11 +55,12 @@ for i, (omega, wavelength) in enumerate(clocks):
     print(f"{i:2d}  {omega:.5f}  {wavelength:9.1f}  {n / wavelength:5.2f}")
 
 # %% [markdown] lang="en"
-# The last column counts the turns. Each pair is slower than the one before by the same factor, so the fast ones
-# whirl while the slow ones have hardly left. Now the same as a picture.
+# The last column counts the turns. Each pair is slower than the one before by the same factor. So the fast pairs go
+# round many times, while the slow ones have hardly started their first turn. Pair 4 has not finished a quarter of a
+# turn, and neither have the pairs after it. Now the same as a picture.
 
 # %% [markdown] lang="zh"
-# 最后一列就是圈数。每一对都比前一对慢同样的倍数：快的转个不停，慢的几乎还没出发。再看看图。
+# 最后一列就是圈数。相邻两对的速度之比都一样：最快的一对转了将近十六圈，最慢的几对几乎没动，连第一圈的四分之一都没转完。再看看图。
 
 # %%
 pairs = [0, 2, 4, 6]
@@ -83,8 +83,9 @@ axes[-1].set_xlabel("t");
 # Description: Four panels for i = 0, 2, 4 and 6. The sine and cosine of pair 0 go round nearly sixteen times. Pair 2 goes round between one and two times. Pair 4 rises through the first sixth of its turn. Pair 6 is almost flat: its sine stays near 0, its cosine near 1.
 # <!-- holds: len(peaks(p1.dashed)) == 15; rises(p3.solid); top(p4.solid) < 0.1; low(p4.dashed) > 0.99 -->
 #
-# Look at the dots of pair 0. There are only about six to a turn, so neighbouring positions lie far apart: this pair
-# tells neighbours from each other, and forgets which turn it is in. Pair 6 does the opposite.
+# Look at the dots of pair 0. There are only about six of them in each turn, so neighbouring positions lie far apart.
+# This pair tells neighbours from each other, but it does not show how many turns it has made. Pair 6 does the
+# opposite: it hardly tells neighbours apart, but it is still in its first turn.
 #
 # **Try it.** Set `n = 1000` and run both cells again. Which pair is the slowest one that completes a turn now? Check
 # the answer against the column $\lambda$ before you look at the picture.
@@ -94,7 +95,7 @@ axes[-1].set_xlabel("t");
 # 说明：四幅小图，分别是 i = 0、2、4、6。第 0 对的正弦和余弦转了将近十六圈；第 2 对转了一圈多，不到两圈；第 4 对才走到第一圈的六分之一；第 6 对近乎水平，正弦贴着 0，余弦贴着 1。
 # <!-- holds: len(peaks(p1.dashed)) == 15; rises(p3.solid); top(p4.solid) < 0.1; low(p4.dashed) > 0.99 -->
 #
-# 看第 0 对的点：一圈只有六个左右，相邻的位置隔得很开。它分得清左邻右舍，却记不住自己转到了第几圈。第 6 对正好相反。
+# 看第 0 对的点：一圈只有六个左右，相邻的位置隔得很开。这一对分得清相邻的位置，却说不出这是第几圈。第 6 对正好相反：第一圈都没转完，所以不会弄混圈数，可是相邻的位置几乎一样。
 #
 # **动手**：改成 `n = 1000`，重新运行上面两段代码。现在能转完一圈的频率对里，最慢的是哪一个？先对照 $\lambda$ 那一列给出答案，再看图。
 
@@ -132,9 +133,9 @@ ax.legend(loc="lower right");
 # Description: Three rising straight lines of dots for d = 8, 16 and 64, all starting at about 6.3 on the left. The line for d = 8 is the steepest and ends lowest. A grey line at 2πb, about 62 832, lies above all of them.
 # <!-- holds: rises(circles); rises(squares); rises(dots); low(circles) == 6.3; low(squares) == 6.3; low(dots) == 6.3; top(circles) < top(squares) < top(dots) < 62832 -->
 #
-# Straight lines: each rung is the one below it times a constant, $b^{2/d}$. Once an encoding is wide, a still
-# wider one does not reach much further, it has more rungs on the same ladder. The top stays below $2\pi b$ because
-# the last exponent is $(d-2)/d$, not $1$.
+# The dots lie on straight lines, because each rung of the ladder is the one below it times a constant, $b^{2/d}$. If
+# an encoding is already wide, a wider one does not reach much further. It only has more rungs on the same ladder. The
+# longest wavelength stays below $2\pi b$, because the last exponent is $(d-2)/d$ and not $1$.
 #
 # **Try it.** Find the smallest even $d$ whose longest wavelength exceeds 50,000. Guess from the table first, then
 # let a loop answer.
@@ -144,7 +145,7 @@ ax.legend(loc="lower right");
 # 说明：三条上升的直线，由点连成，分别是 d = 8、16、64，左端都在 6.3 左右。d = 8 的最陡，终点也最低。一条灰线标出 2πb，约 62832，比三条直线都高。
 # <!-- holds: rises(circles); rises(squares); rises(dots); low(circles) == 6.3; low(squares) == 6.3; low(dots) == 6.3; top(circles) < top(squares) < top(dots) < 62832 -->
 #
-# 直线意味着每一档都是下面那一档乘上同一个常数 $b^{2/d}$。编码够宽以后再加宽，最长的波长长不了多少，只是同一架梯子上的横档更密了。最上面一档总在 $2\pi b$ 之下，因为最后一个指数是 $(d-2)/d$，不是 $1$。
+# 把波长看成一架梯子，每个频率对是一根横档。直线意味着每一档的波长都是下面那一档乘上同一个常数 $b^{2/d}$。编码够宽以后再加宽，最长的波长长不了多少，只是横档更密了。最上面一档总在 $2\pi b$ 之下，因为最后一个指数是 $(d-2)/d$，不是 $1$。
 #
 # **动手**：要让最长的波长超过 50000，偶数 $d$ 最小是多少？先看着表猜，再写个循环来回答。
 
@@ -181,9 +182,10 @@ fig.colorbar(image, ax=axes, label="sin ωt", ticks=[-1, 0, 1], shrink=0.6);
 # Figure: The sines of all 32 pairs for three bases: the larger the base, the fewer of them move within 256 positions.
 # Description: Three heat maps, position t to the right, pair i downwards. In each, narrow stripes at the top become wider downwards. For b = 100 stripes cross the whole map. For b = 10000 the lower third is plain, for b = 1000000 the lower half.
 #
-# The first row is the same in all three maps: $\omega_0 = 1$ whatever the base. All the others slow down. A large base
-# tells apart positions that are very far from each other, and pays with pairs that say the same everywhere in a
-# short text.
+# The first row is the same in all three maps, because $\omega_0 = 1$ for every base. All other pairs become slower.
+# The wavelength of the slowest one grows by less than the factor 100, from 47,117 to 4,080,185, because its exponent
+# $(d-2)/d$ is less than 1. With a large base the code can tell apart positions that are very far from each other. The
+# price is that in a short text many pairs have nearly the same numbers at all positions.
 #
 # **Try it.** At $d = 64$, how large must $b$ be for the longest wavelength to exceed 131,072 positions? Solve
 # $2\pi b^{(d-2)/d} = 131072$ for $b$, then check with `posenc.sinusoidal_wavelengths`.
@@ -192,7 +194,7 @@ fig.colorbar(image, ax=axes, label="sin ωt", ticks=[-1, 0, 1], shrink=0.6);
 # 图：三种底数下全部 32 个频率对的正弦：底数越大，256 个位置之内还在动的频率对越少。
 # 说明：三幅热图，向右是位置 t，向下是频率对 i。每幅图上方的条纹很窄，越往下越宽。b = 100 时条纹布满全图；b = 10000 时下面三分之一没有条纹；b = 1000000 时下面一半没有条纹。
 #
-# 三幅图的第一行完全一样：无论底数多大，$\omega_0 = 1$。其余各行都变慢了。底数大，相隔极远的位置也能分开；代价是，文本一短，许多频率对在各个位置上几乎是同一个数。
+# 三幅图的第一行完全一样：无论底数多大，$\omega_0 = 1$。底数越大，其余各行越慢。最慢的一对，波长是 $2\pi b^{62/64}$，所以 $b$ 变成 100 倍时，它只变成 $100^{62/64} \approx 87$ 倍，不到 100 倍。底数大，相隔极远的位置也能分开；代价是，文本一短，许多频率对在各个位置上几乎是同一个数。
 #
 # **动手**：$d = 64$ 时，要让最长的波长超过 131072 个位置，$b$ 至少多大？从 $2\pi b^{(d-2)/d} = 131072$ 解出 $b$，再用 `posenc.sinusoidal_wavelengths` 验算。
 
@@ -222,9 +224,10 @@ ax.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1));
 # Description: The curve for d = 4 swings up and down about thirty times on a slowly rising ground. The one for d = 16 rises fast and then swings between 0.6 and 1.4. The one for d = 128 rises fast at first, then slowly, with small ripples.
 # <!-- holds: len(peaks(solid)) == 32; low(solid, 175) == 1.1; low(dashed, 10) == 0.6; top(dashed, 10) == 1.4; low(dashdot, 25) == 0.9; top(dashdot) == 1.2 -->
 #
-# A single clock hand comes back to where it was; many hands with different speeds hardly ever do so together, and
-# their ripples cancel. Far offsets are told apart less and less: the curve flattens, because only the slow hands
-# still have something new to say.
+# The distance does not rise all the way, and the wide encoding has the smoothest curve. A single clock hand comes
+# back to where it was. Many hands with different speeds hardly ever come back at the same time, so their ripples
+# cancel. At large offsets the curve flattens, because there only the slow hands still add to the distance. So far
+# offsets are harder to tell from each other than near ones.
 #
 # **Try it.** Add `d = 2` to the list. What does a code with a single hand look like, and at which offsets does it
 # mistake one position for another?
@@ -234,7 +237,7 @@ ax.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1));
 # 说明：d = 4 的曲线在缓缓抬高的底线上来回摆动约三十次；d = 16 的曲线先升得很快，然后在 0.6 和 1.4 之间摆动；d = 128 的曲线先快后慢，波纹很小。
 # <!-- holds: len(peaks(solid)) == 32; low(solid, 175) == 1.1; low(dashed, 10) == 0.6; top(dashed, 10) == 1.4; low(dashdot, 25) == 0.9; top(dashdot) == 1.2 -->
 #
-# 一根指针总会回到原处；许多根快慢不同的指针却几乎不会同时回来，它们的波纹彼此抵消。偏移越大，越难再拉开距离：曲线变平，因为还能拉开距离的只剩慢的指针。
+# 所以距离不会一路上升，而编码越宽，曲线越平滑。一根指针总会回到原处；许多根快慢不同的指针却几乎不会同时回来，它们的波纹彼此抵消。偏移大了以后，曲线变平，因为快的指针早已转过许多圈，只有慢的指针还能让距离继续变大。
 #
 # **动手**：在列表里加上 `d = 2`。只有一根指针的编码是什么样子？它会在哪些偏移上把一个位置认成另一个？
 
@@ -250,7 +253,7 @@ ax.legend(ncols=3, loc="lower right", bbox_to_anchor=(1, 1));
 # %% [markdown] lang="zh"
 # ## 读一只多指针的钟 {#hands}
 #
-# 把每个频率对画成一根指针：$\sin \omega_i t$ 向右，$\cos \omega_i t$ 向上。所有指针从十二点出发，顺时针转。$d = 8$ 时有四只钟，每一只都比前一只慢十倍。
+# 把每个频率对画成一根指针：$\sin \omega_i t$ 向右，$\cos \omega_i t$ 向上。所有指针从十二点出发，顺时针转。$d = 8$ 时有四只钟，每一只的速度都是前一只的十分之一。
 #
 # **预测**：下面的代码画出某个位置上的指针。遮住它的第一行，只看图：凭最慢的那根指针，你能把位置说准到什么程度？
 
@@ -271,16 +274,20 @@ for i, (ax, (x, y)) in enumerate(zip(axes, hands)):
 # Figure: The four hands of a code of width 8, from the fastest on the left to the slowest on the right.
 # Description: Four circles with a tick at twelve and one hand each. The hand of i = 0 stands at half past six, that of i = 1 between eleven and twelve, that of i = 2 between eight and nine. The hand of i = 3 has moved from twelve to nearly one.
 #
-# A person would begin with the slowest hand: it has gone through a small part of its single turn, so it gives a
-# rough position without any doubt about the number of turns. The next hand is finer, but has gone round an unknown
-# number of times; the rough position says how many. And so on, hand by hand. Below, each hand is read to two decimals
-# only, like a person reading a dial. The search starts in the middle of the slowest turn.
+# A person would begin with the slowest hand. It has gone through a small part of its first turn, so it gives a rough
+# position without any doubt about the number of turns. The next hand is finer, but it has gone round an unknown
+# number of times. The rough position says how many. And so on, hand by hand.
+#
+# The cell below does the same. The sine and the cosine of each hand are rounded to two decimals, because a person
+# cannot read a dial more closely. For each hand the cell takes the number of turns that brings the position nearest
+# to the estimate so far. The slowest hand is the first, so for it there is no estimate yet. There the cell starts
+# from the middle of the turn, and so finds a position within this one turn.
 
 # %% [markdown] lang="zh"
 # 图：宽度为 8 的编码的四根指针，左边最快，右边最慢。
 # 说明：四个圆，十二点处有刻度，各有一根指针。i = 0 的指针在六点半，i = 1 的在十一点和十二点之间，i = 2 的在八点和九点之间，i = 3 的从十二点走到了将近一点。
 #
-# 人会从最慢的指针读起：它只有一圈，而且只走了一小段，所以给出的位置虽然粗略，却没有“第几圈”的疑问。下一根更精细，只是不知道转过几圈；粗略的位置正好告诉我们圈数。就这样一根一根读下去。下面的代码每根指针只读两位小数，像人看表盘那样；最慢的一圈从正中间找起。
+# 人会从最慢的指针读起：它只有一圈，而且只走了一小段，所以给出的位置虽然粗略，却没有“第几圈”的疑问。下一根更精细，只是不知道转过几圈；用粗略的位置算出它大约转过几圈，取最接近的整数，就知道了圈数。就这样一根一根读下去。下面的代码像人看表盘那样，每根指针的两个数只取两位小数。读最慢的指针之前还没有粗略的位置，就先假定位置在它那一圈的正中间，即 $t = \pi / \omega_3$。
 
 # %%
 frequencies = posenc.sinusoidal_frequencies(8)
@@ -292,9 +299,9 @@ for omega, (x, y) in zip(frequencies[::-1], hands.round(2)[::-1]):
     print(f"{omega:5.3f} t = {turns:2d}·2π + {angle:6.3f}   t ≈ {estimate:6.1f}")
 
 # %% [markdown] lang="en"
-# Four readings with two decimals each are enough. This is how decimal digits work, too: the slow hand is the
-# leading digit, the fast hand the last one. The difference: digits jump, hands move evenly, and so nearby
-# positions keep similar codes.
+# The slowest hand alone gives about 432, five positions too few. All four readings together give 437, although
+# each has only two decimals. Decimal digits work in the same way: the slow hand is like the leading digit, and the
+# fast hand is like the last one. But digits jump, and hands move evenly, so nearby positions have similar codes.
 #
 # **Try it.** How coarse may the readings be? Round to one decimal with `hands.round(1)`, then to none. At which hand
 # does the chain break? Then set `position = 7000`. Why is the answer no whole number, and what does it have to do
@@ -349,30 +356,32 @@ ax.legend();
 # Description: Three rising curves. The one for d = 8 leaves 0 first and comes close to 1 in the middle of the axis. The one for d = 32 climbs later and more slowly. The one for d = 128 stays at 0 longest and is the lowest throughout.
 # <!-- holds: rises(circles); rises(squares); rises(triangles); at(circles, 0.5) == 0.89; above(circles, 0) < above(squares, 0) < above(triangles, 0); top(triangles) == 0.34; low(triangles) == 0 -->
 #
-# Width buys robustness: every pair is one more witness to the same position. Now that you know the ladder, you can
-# also explain the size of the errors: a small error means that the fast hands were drowned, a large one that a slow
+# The wide code survives more noise, because every pair is one more witness to the same position. Errors can be small
+# or large. At $\sigma = 1$ the median error is 3 positions for $d = 32$ and 125 positions for $d = 8$. The ladder of
+# wavelengths explains both sizes. An error is small if the noise hid what the fast hands say. It is large if a slow
 # hand was misread.
 #
-# **Try it.** Keep $d = 32$ and pass `base=100` to both functions, `sinusoidal_encoding` and `decode_position`.
-# Do errors become rarer or more frequent for $n = 1000$? On which wavelengths does the new ladder spend its rungs?
-# Then compare the sizes of the errors at $\sigma = 1$.
+# **Try it.** Keep $d = 32$ and pass `base=100` to both functions, `sinusoidal_encoding` and `decode_position`. Do
+# errors become rarer or more frequent for $n = 1000$? At which wavelengths does the new ladder have its rungs? Then
+# compare the sizes of the errors at $\sigma = 1$.
 
 # %% [markdown] lang="zh"
 # 图：读错的位置所占的比例，随噪声强度的变化。
 # 说明：三条上升的曲线。d = 8 的最先离开 0，到横轴中间已接近 1；d = 32 的升得晚一些，也缓一些；d = 128 的在 0 停留得最久，始终最低。
 # <!-- holds: rises(circles); rises(squares); rises(triangles); at(circles, 0.5) == 0.89; above(circles, 0) < above(squares, 0) < above(triangles, 0); top(triangles) == 0.34; low(triangles) == 0 -->
 #
-# 编码越宽越稳健：每个频率对都是一名证人，证明的是同一个位置。明白了波长的梯子，也就能解释错误为什么有大有小：差得少，是快的指针被淹没了；差得多，是慢的指针读错了。
+# 编码越宽，越经得起噪声，因为频率对多了，每一对都为同一个位置提供证据。错误为什么有大有小，看波长就明白：如果快的指针被噪声淹没，读出的位置只差一点；如果慢的指针读错，读出的位置就差得很远。
 #
 # **动手**：保持 $d = 32$，给 `sinusoidal_encoding` 和 `decode_position` 都加上 `base=100`。$n = 1000$ 时读错的变少了还是变多了？新的梯子把横档都用在了哪些波长上？再比一比 $\sigma = 1$ 时错误的大小。
 
 # %% [markdown] lang="en"
 # ## What to take away {#take-away}
 #
-# - A code is a row of clock hands, from one that tells neighbours apart to one that hardly moves.
-# - `dim` sets how many hands there are, `base` the limit that the slowest approaches. The fastest never changes.
-# - The distance between codes depends on the offset alone; wide codes make it smooth.
-# - Slow hands give the rough position, fast hands the fine one; more hands withstand more noise.
+# - A code is a row of clock hands. The fastest tells neighbours apart, and the slowest hardly moves.
+# - `dim` sets how many hands there are. `base` sets how slow the slowest can be: its wavelength stays below $2\pi b$.
+#   The fastest hand is the same for every `base`.
+# - The distance between codes depends on the offset alone. The wider the code, the smoother the distance changes.
+# - Slow hands give the rough position, and fast hands the exact one. A code with more hands withstands more noise.
 #
 # Back to the [chapter](../sinusoidal.md), where the same pictures come with their proofs.
 

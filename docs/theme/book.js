@@ -2,6 +2,7 @@
 (() => {
   "use strict";
   const fromDisk = location.protocol === "file:";
+  const words = document.querySelector("#book-words").dataset;
 
   /* --- Search ---------------------------------------------------------------------------------------------
      The index is the heaviest file of the book, and most visits search nothing: it is fetched when the reader
@@ -46,6 +47,46 @@
     if (event.target.matches?.(".md-search__input")) event.target.dispatchEvent(new KeyboardEvent("keyup"));
   });
 
+  /* Where this book has nothing, the other one may: pages that are looked up by that word, and its search. Material's
+     Enter takes the first link that has a score. */
+  nearSearch.then(() => {
+    const root = new URL(`${JSON.parse(document.querySelector("#__config").textContent).base}/`, location);
+    const box = document.querySelector(".md-search-result");
+    const pointer = Object.assign(document.createElement("p"), { className: "book-elsewhere", hidden: true });
+    const link = (address, text, lang = "") => {
+      const made = Object.assign(document.createElement("a"), { href: address, lang });
+      const shown = Object.assign(document.createElement("span"), { textContent: text });
+      shown.dataset.mdScore = 0;
+      made.append(shown);
+      return made;
+    };
+    const point = ({ book, pages }) => {
+      const asked = document.querySelector(".md-search__input").value.trim().toLowerCase();
+      const other = new URL(`../${book}/`, root);
+      const shared = (a, b) => (a.length > 1 && b.includes(a) ? a.length / b.length : 0);
+      const near = (word) => Math.max(shared(word, asked), shared(asked, word));
+      const found = pages
+        .map(([page, ...names]) => [Math.max(...names.map((name) => near(name.toLowerCase()))), page, names[0]])
+        .filter(([share]) => share)
+        .sort(([a], [b]) => b - a)
+        .slice(0, 2);
+      const theirs = book === "zh" ? /[\u3400-\u9fff]/ : /[a-z]/;
+      pointer.hidden = !asked || box.lastElementChild.childElementCount > 0 || !(found.length || theirs.test(asked));
+      if (pointer.hidden) return;
+      const all = link(new URL(`index.html?q=${encodeURIComponent(asked)}`, other), words.elsewhereAll.replace("{}", asked));
+      pointer.replaceChildren(words.elsewhere, ...found.map(([, page, title]) => link(new URL(page, other), title, book)), all);
+    };
+    box.lastElementChild.before(pointer);
+    const load = Object.assign(document.createElement("script"), { src: new URL("search/elsewhere.js", root) });
+    load.addEventListener("load", () => {
+      const look = () => point(window.__elsewhere);
+      new MutationObserver(look).observe(box.firstElementChild, { childList: true, characterData: true, subtree: true });
+      new MutationObserver(look).observe(box.lastElementChild, { childList: true });
+      look();
+    });
+    document.head.append(load);
+  });
+
   /* A page from disk may start no worker: the search runs in a frame of its own that stands in for one. */
   if (fromDisk) {
     window.IFrameWorker = window.Worker = class extends EventTarget {
@@ -78,7 +119,6 @@
   /* --- Copying --------------------------------------------------------------------------------------------
      A block that continues another is copied together with it, a command without its prompt and its output.
      All buttons come at once: Material would measure the page after each. */
-  const words = document.querySelector("#book-words").dataset;
   document.querySelectorAll(".highlight > pre:not(.no-copy *)").forEach((block, number) => {
     const nav = document.createElement("nav");
     const button = document.createElement("button");
@@ -148,7 +188,9 @@
 
   /* --- The same place in the other book: the heading, or the state of a figure --------------------------------*/
   const twin = document.querySelector(".book-language");
-  twin?.addEventListener("click", () => (twin.hash = location.hash));
+  twin?.addEventListener("click", () => {
+    [twin.search, twin.hash] = [location.search, location.hash];
+  });
 
   /* --- Figures that move ----------------------------------------------------------------------------------
      From disk a browser fetches no modules: there the drawings stay as they are. */

@@ -1,9 +1,32 @@
 /* Tables of answers (figure.table): sorted by their heads, filtered where a column has few answers. They are
-   complete without this. */
+   complete without this.
+
+   What is chosen stands in the address, in both languages alike: ?shift=yes&back=64#table, the rows whose column
+   #column-shift says yes and whose #column-back is at least 64. A link with such an address on the same page chooses it.
+   A head that is a link to the row of a question has that question as its tooltip. */
 const words = document.documentElement.lang.startsWith("zh")
-  ? { all: "不限", reset: "全部显示", count: (shown, all) => `显示 ${shown} 行，共 ${all} 行` }
-  : { all: "all", reset: "Show all", count: (shown, all) => `${shown} of ${all} rows shown` };
-const FEW = 6;
+  ? {
+      all: "不限",
+      reset: "全部显示",
+      sort: (head) => `按“${head}”排序`,
+      least: (number) => `至少 ${number}`,
+      count: (shown, all) => `显示 ${shown} 行，共 ${all} 行`,
+      answers: {
+        "是": "yes", "否": "no", "按偏移": "offsets", "输入": "code", "查询和键": "turn", "分数": "score", "掩码": "mask",
+        "线": "line", "网格": "grid", "时间": "time", "图": "graph", "对": "true", "有条件": "only if", "错": "false",
+        "公式": "formula", "代码": "code", "精度": "precision", "顺序": "order", "输入的数": "input", "远近": "reach",
+        "长度": "length", "填充": "padding",
+      },
+    }
+  : {
+      all: "all",
+      reset: "Show all",
+      sort: (head) => `sort by ${head}`,
+      least: (number) => `at least ${number}`,
+      count: (shown, all) => `${shown} of ${all} rows shown`,
+      answers: { "by offset": "offsets", "q and k": "turn" },
+    };
+const FEW = 8;
 const make = (name, properties, ...children) => {
   const element = Object.assign(document.createElement(name), properties);
   element.append(...children);
@@ -24,8 +47,14 @@ for (const figure of document.querySelectorAll("figure.table")) {
   const [heads, body] = [[...figure.querySelectorAll("thead th")], figure.querySelector("tbody")];
   const rows = [...body.rows];
 
+  const named = heads.map((head) => head.textContent.trim());
   heads.forEach((head, column) => {
-    const button = make("button", { type: "button" }, ...head.childNodes);
+    const link = head.querySelector("a");
+    const asked = link && document.querySelector(link.hash)?.closest("tr")?.cells[1];
+    if (asked) link.title = asked.textContent.trim();
+    const button = make("button", { type: "button", title: words.sort(named[column]) }, ...(link ? [] : head.childNodes));
+    button.setAttribute("aria-label", words.sort(named[column]));
+    for (const row of rows) row.cells[column].dataset.head = named[column];
     button.addEventListener("click", () => {
       const down = head.getAttribute("aria-sort") === "ascending";
       for (const other of heads) other.removeAttribute("aria-sort");
@@ -38,29 +67,59 @@ for (const figure of document.querySelectorAll("figure.table")) {
   const count = make("output");
   const filters = heads.flatMap((head, column) => {
     const answers = [...new Set(rows.map((row) => text(row, column)))];
-    if (!column || answers.length < 2 || answers.length > FEW || answers.some((answer) => !isNaN(number(answer)))) return [];
-    const select = make("select", {}, new Option(words.all, ""), ...answers.map((answer) => new Option(answer)));
-    return [{ column, select, label: make("label", {}, head.textContent, select) }];
+    const numbers = [...new Set(answers.map(number).filter((found) => !isNaN(found)))].sort((a, b) => a - b);
+    const counts = answers.every((answer) => answer === "–" || !isNaN(number(answer))) && !answers.join().includes("%");
+    if (!column || answers.length < 2 || (counts ? numbers.length > FEW : numbers.length || answers.length > FEW)) return [];
+    const options = counts
+      ? numbers.slice(1).map((least) => new Option(words.least(least), least))
+      : answers.map((answer) => new Option(answer, words.answers[answer] ?? answer));
+    const select = make("select", {}, new Option(words.all, ""), ...options);
+    const fits = (answer) => (counts ? number(answer) >= select.value : (words.answers[answer] ?? answer) === select.value);
+    const key = head.querySelector("[id^=column-]")?.id.slice("column-".length);
+    return [{ column, select, fits, key, label: make("label", {}, named[column], select) }];
   });
   const form = make("form", {}, ...filters.map(({ label }) => label));
   form.append(make("button", { type: "reset" }, words.reset), count);
   const filter = () => {
     for (const row of rows) {
-      row.hidden = filters.some(({ column, select }) => select.value && select.value !== text(row, column));
+      row.hidden = filters.some(({ column, select, fits }) => select.value && !fits(text(row, column)));
     }
     count.value = words.count(rows.filter((row) => !row.hidden).length, rows.length);
   };
-  form.addEventListener("change", filter);
-  form.addEventListener("reset", () => setTimeout(filter));
-  filter();
+  const chosen = (search) => {
+    const address = new URLSearchParams(search);
+    for (const { key, select } of filters) {
+      select.value = address.get(key) ?? "";
+      if (select.selectedIndex < 0) select.value = ""; // it is no answer of this table
+    }
+    filter();
+  };
+  const remember = () => {
+    filter();
+    const taken = filters.filter(({ key, select }) => key && select.value).map(({ key, select }) => [key, select.value]);
+    const search = String(new URLSearchParams(taken));
+    history.replaceState(history.state, "", (search ? `?${search}` : location.pathname) + location.hash);
+  };
+  form.addEventListener("change", remember);
+  form.addEventListener("reset", () => setTimeout(remember));
+  chosen(location.search);
+  addEventListener("popstate", () => chosen(location.search));
+  addEventListener("click", (event) => {
+    const link = event.target instanceof Element && event.target.closest("a[href*='?']");
+    if (!link || link.pathname !== location.pathname || event.metaKey || event.ctrlKey || event.shiftKey) return;
+    event.preventDefault();
+    history.pushState(null, "", link.search + link.hash);
+    chosen(link.search);
+    figure.scrollIntoView();
+  });
   figure.prepend(form);
+  figure.classList.add("on");
 
   // A link to a row that is hidden shows it.
   addEventListener("hashchange", () => {
     const row = document.getElementById(decodeURIComponent(location.hash.slice(1)))?.closest("tr");
     if (!row?.hidden || !figure.contains(row)) return;
-    form.reset();
-    filter();
+    chosen("");
     row.scrollIntoView({ block: "center" });
   });
 }

@@ -10,7 +10,7 @@ class Aliasing extends LiveFigure {
   static box = [346, 154];
   static rows = 3;
   static controls = [
-    { name: "omega", min: 0.1, max: 12.5, step: 0.01, value: 5.3 },
+    { name: "omega", min: 0.1, max: 12.5, step: 0.01, value: 5.3, marks: [Math.PI] },
     { name: "start", min: 0, max: 4096, value: 250 },
     { name: "bfloat16", value: false },
   ];
@@ -20,11 +20,11 @@ class Aliasing extends LiveFigure {
       omega: "frequency ω",
       start: "first position",
       bfloat16: "positions in bfloat16",
-      waves: ["wave of ω", "slowest with its samples"],
+      waves: ["wave of ω", "slowest with the same samples"],
       position: "position",
-      same: (omega, alias) => `ω = ${omega} has the samples of ω = ${alias}: whoever looks once a step cannot tell them apart.`,
+      same: (omega, alias) => `ω = ${omega} has the samples of ω = ${alias}${alias.startsWith("−") ? ", the other way" : ""}: they cannot be told apart.`,
       own: (omega) => `At ω = ${omega} no slower wave has the same samples.`,
-      kept: (all, kept, most) => ` Of ${all} positions bfloat16 keeps ${kept}; the samples are off by up to ${most}.`,
+      kept: (all, kept, most) => ` bfloat16 keeps ${kept} of ${all} positions; samples are off by up to ${most}.`,
     },
     zh: {
       drawing: "一条波、采样值与它相同的最慢的波，以及这些采样值",
@@ -33,7 +33,7 @@ class Aliasing extends LiveFigure {
       bfloat16: "位置存成 bfloat16",
       waves: ["频率 ω 的波", "采样相同的最慢的波"],
       position: "位置",
-      same: (omega, alias) => `ω = ${omega} 的采样值和 ω = ${alias} 的一样：一步只看一眼，分不出是哪一条。`,
+      same: (omega, alias) => `ω = ${omega} 的采样值和 ω = ${alias}${alias.startsWith("−") ? "（反着转）" : " "}的一样：一步只看一眼，分不出是哪一条。`,
       own: (omega) => `ω = ${omega} 时，没有更慢的波有同样的采样值。`,
       kept: (all, kept, most) => `${all} 个位置存成 bfloat16 只剩 ${kept} 个，采样值最多差 ${most}。`,
     },
@@ -56,6 +56,12 @@ class Aliasing extends LiveFigure {
       return this.add("path", style);
     });
     this.samples = Array.from({ length: STEPS + 1 }, () => this.add("circle", { r: 3.2, fill: "currentColor" }));
+    // The wave is stretched like an accordion: what a finger holds stays under it.
+    const touched = this.add("rect", { x: LEFT, y: TOP - 6, width: RIGHT - LEFT, height: HEIGHT + 12, fill: "transparent" });
+    const away = (place) => Math.max(place - LEFT, 12);
+    const picked = (place, _, from) => this.pick({ omega: this.within("omega", (from.state.omega * away(from.x)) / away(place)) });
+    this.onpick(touched, picked, { cursor: "ew-resize" });
+    set(this.grip(), { transform: `translate(${x(STEPS / 2)} ${y(0)})` });
     this.from = this.label(LEFT, y(-1) + 18);
     this.to = this.label(RIGHT, y(-1) + 18, "", { "text-anchor": "end" });
     this.label((LEFT + RIGHT) / 2, y(-1) + 18, words.position);

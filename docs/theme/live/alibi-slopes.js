@@ -4,8 +4,8 @@ import { alibiSlopes } from "./posenc.js";
 
 const MOST = 12; // heads
 const [FAR, LOW, HIGH] = [10000, 0.1, 100]; // distance, and content
-const [LEFT, RIGHT, TOP, BOTTOM] = [34, 314, 22, 152]; // of the map
-const [FULL, EMPTY] = [222, 282]; // of the bars
+const [LEFT, RIGHT, TOP, BOTTOM] = [34, 314, 18, 136]; // of the map
+const [FULL, EMPTY] = [196, 246]; // of the bars
 const part = (value, low, high) => Math.log(value / low) / Math.log(high / low);
 const x = (distance) => LEFT + part(distance, 1, FAR) * (RIGHT - LEFT);
 const y = (content) => BOTTOM - part(content, LOW, HIGH) * (BOTTOM - TOP);
@@ -18,7 +18,7 @@ function farWeight(m, back, content) {
 }
 
 class AlibiSlopes extends LiveFigure {
-  static box = [346, 330];
+  static box = [346, 290];
   static rows = 4;
   static controls = [
     { name: "back", min: 1, max: FAR, log: true, value: 39 },
@@ -31,7 +31,7 @@ class AlibiSlopes extends LiveFigure {
       back: "steps back",
       content: "content score",
       heads: "heads",
-      map: "content score of the far key; lines: the price of the way",
+      map: "score of the far key; a line: its price in one head (dashed: too dear)",
       distance: "distance t − u",
       weight: "weight of the far key, all other keys having the score 0",
       slopes: "slope",
@@ -44,7 +44,7 @@ class AlibiSlopes extends LiveFigure {
       back: "往回几步",
       content: "内容分数",
       heads: "头数",
-      map: "远处那个键的内容分数；斜线是路程的价钱",
+      map: "远处那个键的内容分数；斜线：它在一个头里的价钱（虚线：太贵）",
       distance: "距离 t − u",
       weight: "远处那个键的权重（其余键的分数都是 0）",
       slopes: "斜率",
@@ -68,15 +68,16 @@ class AlibiSlopes extends LiveFigure {
     this.label((LEFT + RIGHT) / 2, BOTTOM + 27, words.distance);
     this.lines = Array.from({ length: MOST }, () => this.add("path", {}));
     const field = this.add("rect", { x: LEFT, y: TOP, width: RIGHT - LEFT, height: BOTTOM - TOP, fill: "none" });
-    this.onpick(set(field, { "pointer-events": "all", style: "cursor: pointer; touch-action: pan-y" }), (left, top) => {
+    this.onpick(set(field, { "pointer-events": "all" }), (left, top) => {
       const [across, up] = [(left - LEFT) / (RIGHT - LEFT), (BOTTOM - top) / (BOTTOM - TOP)].map((share) =>
         Math.min(Math.max(share, 0), 1),
       );
       this.pick({ back: Math.round(FAR ** across), content: Number((LOW * (HIGH / LOW) ** up).toPrecision(3)) });
-    });
+    }, { holds: (place) => Math.hypot(place.x - x(this.state.back), place.y - y(this.state.content)) < 24 });
     this.steepest = this.label(0, TOP + 11, "", { "text-anchor": "end" });
     this.flattest = this.label(RIGHT + 4, 0, "", { "text-anchor": "start" });
     this.key = this.add("circle", { r: 5, fill: ORANGE, "pointer-events": "none" });
+    this.marks = [0, 90].map((angle) => this.grip(angle));
     this.label(LEFT - 26, FULL - 20, words.weight, { "text-anchor": "start" });
     for (const weight of [0, 0.5, 1]) {
       const height = EMPTY - weight * (EMPTY - FULL);
@@ -102,6 +103,7 @@ class AlibiSlopes extends LiveFigure {
     set(this.flattest, { y: y(this.flat * FAR) + 3.5, text: slope(this.flat) });
     set(this.axis, { y: EMPTY + (heads > 8 ? 40 : 28) });
     set(this.key, { cx: x(back), cy: y(content) });
+    for (const mark of this.marks) set(mark, { transform: `translate(${x(back)} ${y(content)})` });
     const width = (342 - LEFT) / heads;
     for (let h = 0; h < MOST; h++) {
       const [m, { bar, weight, slope: name }] = [this.slopes[h], this.bars[h]];

@@ -12,16 +12,18 @@ class Clocks extends LiveFigure {
   static box = [346, 236];
   static rows = 3;
   static controls = [
-    { name: "t", min: 0, max: LAST, value: 50 },
+    { name: "t", min: 0, max: LAST, value: 50, steps: "t" },
     { name: "pair", min: 0, max: 3, value: 0 },
   ];
   static words = {
     en: {
       drawing: "Four clocks at position t, and the wave of one pair around it",
       t: "position t",
-      pair: "wave of pair",
+      pair: "wave of hand",
+      hand: (i) => `hand ${i}`,
       wavelength: "wavelength",
-      legend: ["sine", "cosine"],
+      legend: ["sine", "cosine", ""],
+      before: (t) => `hands at ${t}`,
       position: "position",
       said: (t, pair, turns, sine, cosine, wavelength) =>
         `At t = ${t} hand ${pair} has gone round ${turns} times. It shows sine ${sine} and cosine ${cosine}, ` +
@@ -30,9 +32,11 @@ class Clocks extends LiveFigure {
     zh: {
       drawing: "位置 t 上的四个钟，以及其中一对在这附近的波形",
       t: "位置 t",
-      pair: "看第几对的波",
+      pair: "哪根指针的波",
+      hand: (i) => `指针 ${i}`,
       wavelength: "波长",
-      legend: ["正弦", "余弦"],
+      legend: ["正弦", "余弦", ""],
+      before: (t) => `t = ${t} 的指针`,
       position: "位置",
       said: (t, pair, turns, sine, cosine, wavelength) =>
         `在 t = ${t}，指针 ${pair} 已经转了 ${turns} 圈，读数是正弦 ${sine}、余弦 ${cosine}；` +
@@ -48,23 +52,31 @@ class Clocks extends LiveFigure {
       const x = 43.25 + 86.5 * i;
       this.label(x, 12, words.wavelength);
       this.label(x, 24, grouped(wavelength));
+      this.label(x, 113, words.hand(i));
       const clock = this.add("g", { transform: `translate(${x} 66)`, fill: "none", stroke: GREY });
       const frame = this.add("circle", { r: RADIUS }, clock);
       this.add("path", { d: `M0 ${-RADIUS - 3}v6` }, clock);
+      const ghost = this.add("path", { d: `M0 0V${-RADIUS}`, "stroke-width": 1.4 }, clock);
       const hand = this.add("g", { stroke: BLUE, "stroke-width": 2 }, clock);
       this.add("path", { d: `M0 0V${-RADIUS}` }, hand);
-      this.add("circle", { cy: -RADIUS, r: 2.4, fill: BLUE, stroke: "none" }, hand);
-      return { frame, hand };
+      this.add("circle", { cy: -RADIUS, r: 4, fill: BLUE, stroke: "none" }, hand);
+      if (i === 1) this.grip(0, this.add("g", { transform: `translate(0 ${-RADIUS})` }, hand));
+      const touched = this.add("circle", { r: RADIUS + 8, fill: "transparent", stroke: "none" }, clock);
+      this.onturn(touched, [x, 66], (angle, { state }) =>
+        this.pick({ t: this.within("t", state.t + (angle * wavelength) / (2 * Math.PI)), pair: i }),
+      );
+      return { frame, hand, ghost };
     });
+    this.rest = this.before = this.initial.t; // where the hands last came to rest, and the time before
     for (const value of [-1, 0, 1]) {
       const stroke = { stroke: GREY, "stroke-width": value ? 0.3 : 0.8 };
       this.add("path", { d: line([[LEFT, this.y(value)], [RIGHT, this.y(value)]]), ...stroke });
       this.label(LEFT - 4, this.y(value) + 3.5, shown(value, 0), { "text-anchor": "end" });
     }
-    [BLUE, ORANGE].forEach((stroke, n) => {
-      const entry = this.add("g", { transform: `translate(${[110, 190][n]} 127)` });
-      this.add("path", { d: "M0 -3.5H20", stroke, "stroke-width": 2, "stroke-dasharray": n ? "5 3" : "none" }, entry);
-      set(this.add("text", { x: 25 }, entry), { text: words.legend[n] });
+    this.legend = [BLUE, ORANGE, GREY].map((stroke, n) => {
+      const entry = this.add("g", { transform: `translate(${[LEFT, 108, 238][n]} 127)` });
+      this.add("path", { d: "M0 -3.5H20", stroke, "stroke-width": [2, 2, 1.4][n], "stroke-dasharray": n === 1 ? "5 3" : "none" }, entry);
+      return { entry, name: set(this.add("text", { x: 25 }, entry), { text: words.legend[n] }) };
     });
     this.now = this.add("path", { stroke: "currentColor" });
     this.waves = [BLUE, ORANGE].map((stroke, n) => ({
@@ -72,6 +84,10 @@ class Clocks extends LiveFigure {
       dots: this.add("path", { fill: "none", stroke, "stroke-width": 3.6, "stroke-linecap": "round" }),
       dot: this.add("circle", { r: 3.4, fill: stroke }),
     }));
+    const touched = this.add("rect", { x: LEFT, y: TOP - 4, width: RIGHT - LEFT, height: HEIGHT + 8, fill: "transparent" });
+    this.onpick(touched, (x, _, from) => this.pick({ t: this.within("t", from.state.t + (from.x - x) / this.scale) }), {
+      cursor: "grab",
+    });
     const below = TOP + HEIGHT + 16;
     this.from = this.label(LEFT, below);
     this.to = this.label(RIGHT, below, "", { "text-anchor": "end" });
@@ -84,15 +100,21 @@ class Clocks extends LiveFigure {
 
   draw({ t, pair }) {
     const code = sinusoidalEncoding(t, this.dim);
-    this.clocks.forEach(({ frame, hand }, i) => {
-      const turn = (Math.atan2(code[2 * i], code[2 * i + 1]) * 180) / Math.PI;
-      set(hand, { transform: `rotate(${turn})` });
+    const before = t === this.rest ? this.before : this.rest;
+    const stood = sinusoidalEncoding(before, this.dim);
+    set(this.legend[2].entry, { opacity: before === t ? 0 : 1 });
+    set(this.legend[2].name, { text: this.words.before(before) });
+    const turn = (from, i) => `rotate(${(Math.atan2(from[2 * i], from[2 * i + 1]) * 180) / Math.PI})`;
+    this.clocks.forEach(({ frame, hand, ghost }, i) => {
+      set(hand, { transform: turn(code, i) });
+      set(ghost, { transform: turn(stood, i) });
       set(frame, { "stroke-width": i === pair ? 2.5 : 1 });
     });
     // As many positions as make four waves, with t among them.
     const width = Math.min(Math.round(4 * this.wavelengths[pair]), LAST);
     const from = Math.max(0, Math.min(t - (width >> 1), LAST - width));
-    const x = (place) => LEFT + ((place - from) * (RIGHT - LEFT)) / width;
+    this.scale = (RIGHT - LEFT) / width;
+    const x = (place) => LEFT + (place - from) * this.scale;
     const places = Array.from({ length: POINTS + 1 }, (_, n) => from + (n * width) / POINTS);
     const whole = width > DOTS ? [] : Array.from({ length: width + 1 }, (_, n) => from + n);
     const read = (all) => all.map((place) => sinusoidalEncoding(place, this.dim));
@@ -110,6 +132,11 @@ class Clocks extends LiveFigure {
     const turns = shown(t / this.wavelengths[pair]);
     const [sine, cosine] = [shown(code[2 * pair]), shown(code[2 * pair + 1])];
     this.sentence = this.words.said(t, pair, turns, sine, cosine, grouped(this.wavelengths[pair]));
+  }
+
+  settled() {
+    if (this.state.t !== this.rest) [this.before, this.rest] = [this.rest, this.state.t];
+    super.settled();
   }
 
   say() {

@@ -1,20 +1,13 @@
 /* What all figures that move have in common: the drawing of the build gives way to one with controls, and comes back
    on paper.
 
-   A figure says what it needs, and draws:
-
-     class Kernel extends LiveFigure {
-       static box = [346, 160];  // of the drawing: 346 is the width of the book's, whose labels have the size 10
-       static rows = 2;          // of controls: one a number, and one or more for the others with Reset
-       static controls = [{ name: "k", min: -8, max: 8, value: 3 }, { name: "turned", value: false }];
-       static words = { en: { drawing: "What a screen reader calls it", k: "offset k" }, zh: ... };
-       setup() {}                // once: what never changes, in this.svg
-       draw({ k, turned }) {}    // at most once a frame
-       say({ k, turned }) {}     // what is to be seen, in a sentence
-     }
-     customElements.define("live-kernel", Kernel);
+   A figure, kernel.js for one, has the `box` of its drawing (346 is the width of the book's, whose labels have the size 10);
+   the `rows` of its controls: one a number, and one or more for the others with Reset; its `controls`; and `words`, a name
+   of each in both languages, and what a screen reader calls the `drawing`. `setup` draws once what never changes in
+   `this.svg`, `draw` the rest, at most once a frame; `say` gives what is to be seen, in a sentence.
 
    A control is a number with `min`, `max`, a `step` (1) and perhaps `log` (with `twos`), a choice among `options`, or a yes or no.
+   `steps` is the symbol of a number that has two buttons, for one less and one more; `marks` are values of a slider with a line.
    What stands in the page's comment, and what the address says, comes before its `value`. */
 
 export const [BLUE, ORANGE, GREEN, PURPLE, GOLD, GREY] = ["#0072b2", "#d55e00", "#008a65", "#b0578d", "#a07800", "#767676"];
@@ -59,12 +52,17 @@ export class LiveFigure extends HTMLElement {
     for (const named of [this.svg, this.form]) named.setAttribute("aria-label", this.words.drawing);
     this.inputs = {};
     this.stops = {};
-    const few = document.createElement("div"); // what shares a row: choices, and Reset
+    const few = document.createElement("div"); // what shares a row: choices, steps and Reset
     for (const control of controls) (isNumber(control) ? this.form : few).append(this.made(control));
-    const reset = document.createElement("button");
-    Object.assign(reset, { type: "button", textContent: this.words.reset });
-    reset.addEventListener("click", () => this.changed(this.initial));
-    few.append(reset);
+    for (const { name, steps } of controls.filter((control) => control.steps)) {
+      const both = document.createElement("span");
+      for (const by of [-1, 1]) {
+        const step = () => this.changed({ [name]: this.within(name, this.state[name] + by) });
+        both.append(button(`${steps}\u00a0${by < 0 ? "−" : "+"}\u00a01`, step));
+      }
+      few.append(both);
+    }
+    few.append(button(this.words.reset, () => this.changed(this.initial)));
     this.form.append(few);
     this.setup?.();
     this.state = { ...this.initial, ...this.addressed() };
@@ -142,19 +140,30 @@ export class LiveFigure extends HTMLElement {
       const step = control.step ?? 1;
       if (log) this.stops[name] = stops(control);
       const [from, to, by] = log ? [0, this.stops[name].length - 1, 1] : [min, max, step];
+      const marks = control.marks?.map((mark) => `<option value="${mark}"></option>`).join("");
       row.className = "live-number";
-      row.innerHTML = `${label}<input type="range" id="${id}" min="${from}" max="${to}" step="${by}">
+      row.innerHTML = `${label}<input type="range" id="${id}" min="${from}" max="${to}" step="${by}"${marks ? ` list="${id}-marks"` : ""}>
         <input type="number" aria-label="${this.words[name]}" min="${min}" max="${max}" step="${isWhole(control) ? step : "any"}">`;
+      if (marks) row.insertAdjacentHTML("beforeend", `<datalist id="${id}-marks">${marks}</datalist>`);
     } else {
       row.innerHTML = `<input type="checkbox" id="${id}">${label}`;
     }
     const inputs = [...row.querySelectorAll("input, select")];
     this.inputs[name] = inputs;
     for (const input of inputs) {
+      input.addEventListener("pointerdown", () => (this.past = this.state));
+      input.addEventListener("pointercancel", () => this.changed(this.past)); // the finger scrolls
       input.addEventListener("input", () => this.moved(control, input));
       input.addEventListener("change", () => this.moved(control, input) && this.settled());
     }
     return row;
+  }
+
+  /** The value of a number's control that is nearest to `value`. */
+  within(name, value) {
+    const { min, max, step = 1 } = this.controls.find((control) => control.name === name);
+    const stepped = Number((min + Math.round((value - min) / step) * step).toPrecision(12));
+    return Math.min(Math.max(stepped, min), max);
   }
 
   /** What an input says, now; whether that is a value. */
@@ -231,26 +240,73 @@ export class LiveFigure extends HTMLElement {
     return set(this.add("text", { x, y, "text-anchor": "middle", ...attributes }), { text });
   }
 
-  /** Calls `picked` with the place in the drawing that a finger or mouse presses or drags to. */
-  onpick(element, picked) {
+  /** A sign that something can be dragged, across or along `angle` (degrees); it goes when somebody has dragged. */
+  grip(angle = 0, parent = this.svg) {
+    const grip = this.add("g", { class: "grip" }, parent);
+    this.add("path", { d: "M-6.5 -4l-4.5 4 4.5 4M6.5 -4l4.5 4 -4.5 4", transform: `rotate(${angle})` }, grip);
+    return grip;
+  }
+
+  /** Calls `picked` with the place in the drawing that a finger or mouse presses or drags to, and with the place and the
+      state with which that began. A finger that goes up or down scrolls the page, unless `holds` says that where it
+      begins it holds something. */
+  onpick(element, picked, { cursor = "pointer", holds = () => false } = {}) {
+    let first, from;
+    const place = ({ clientX, clientY }) => new DOMPoint(clientX, clientY).matrixTransform(this.svg.getScreenCTM().inverse());
     const told = (event) => {
-      const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(this.svg.getScreenCTM().inverse());
-      picked(place.x, place.y);
+      const { x, y } = place(event);
+      from ??= { x, y, state: this.state };
+      picked(x, y, from);
     };
+    element.style.cursor = cursor;
+    element.addEventListener("touchstart", (event) => holds(place(event.touches[0])) && event.preventDefault(), { passive: false });
     element.addEventListener("pointerdown", (event) => {
       element.setPointerCapture(event.pointerId);
+      first = event;
+      if (event.pointerType === "mouse" || holds(place(event))) told(event);
+    });
+    element.addEventListener("pointermove", (event) => {
+      if (!first) return;
+      if (!from && Math.abs(event.clientX - first.clientX) <= Math.abs(event.clientY - first.clientY)) return;
+      if (!from) told(first);
       told(event);
     });
-    element.addEventListener("pointermove", (event) => event.buttons && told(event));
-    element.addEventListener("lostpointercapture", () => this.settled());
+    element.addEventListener("pointerup", () => first && !from && told(first));
+    element.addEventListener("lostpointercapture", () => {
+      const done = from;
+      first = from = undefined;
+      if (done) this.settled();
+    });
+  }
+
+  /** Calls `turned` with the angle, clockwise, by which `element` is dragged round (cx, cy), and where and with which
+      state that began. */
+  onturn(element, [cx, cy], turned) {
+    const angle = (x, y) => Math.atan2(y - cy, x - cx);
+    const picked = (x, y, from) => {
+      from.last ??= angle(x, y);
+      const step = angle(x, y) - from.last;
+      from.turned = (from.turned ?? 0) + Math.atan2(Math.sin(step), Math.cos(step));
+      from.last += step;
+      turned(from.turned, from);
+    };
+    this.onpick(element, picked, { cursor: "grab", holds: () => true });
   }
 
   /** What a finger or mouse has found: values that the controls have, too. */
   pick(state) {
+    this.classList.add("held");
     this.state = { ...this.state, ...state };
     this.show();
     this.frame ??= requestAnimationFrame(() => this.drawn());
   }
+}
+
+function button(text, pressed) {
+  const made = document.createElement("button");
+  Object.assign(made, { type: "button", textContent: text });
+  made.addEventListener("click", pressed);
+  return made;
 }
 
 /** Attributes of an element, and its `text`. */

@@ -23,7 +23,7 @@ class GridCode extends LiveFigure {
       column: "column",
       softmax: "after softmax",
       titles: ["one list", "rows and columns"],
-      shades: (softmax) => (softmax ? "weight / largest" : "score / largest"),
+      shades: (softmax) => (softmax ? ["0", "largest weight"] : ["least", "largest score"]),
       outlined: "most like it",
       and: ", ",
       said: ({ row, column }, list, grid) =>
@@ -35,7 +35,7 @@ class GridCode extends LiveFigure {
       column: "列",
       softmax: "经过 softmax",
       titles: ["一串", "行和列"],
-      shades: (softmax) => (softmax ? "权重 / 最大值" : "分数 / 最大值"),
+      shades: (softmax) => (softmax ? ["0", "最大的权重"] : ["最小", "最大的分数"]),
       outlined: "与它最像",
       and: "、",
       said: ({ row, column }, list, grid) =>
@@ -66,11 +66,12 @@ class GridCode extends LiveFigure {
       const chosen = square(0, { fill: ORANGE });
       const arrows = [0, 1].map(() => this.add("path", { d: "M0 0L-4 -7H4z", fill: ORANGE }, map));
       const touched = this.add("rect", { width: CELL * SIDE, height: CELL * SIDE, fill: "transparent", cursor: "crosshair" }, map);
-      touched.style.touchAction = "pan-y";
-      this.onpick(touched, (px, py) => {
-        const within = (distance) => Math.min(Math.max(Math.floor(distance / CELL), 0), SIDE - 1);
-        this.pick({ row: within(py - TOP), column: within(px - x) });
-      });
+      const picked = (px, py) =>
+        this.pick({ row: this.within("row", (py - TOP) / CELL - 0.5), column: this.within("column", (px - x) / CELL - 0.5) });
+      const middle = (at) => CELL * (at + 0.5);
+      const holds = (place) =>
+        Math.hypot(place.x - x - middle(this.state.column), place.y - TOP - middle(this.state.row)) < 24;
+      this.onpick(touched, picked, { cursor: "crosshair", holds });
       return { code, cells, nearest, chosen, arrows };
     });
     this.legend();
@@ -78,13 +79,12 @@ class GridCode extends LiveFigure {
 
   /** What the colours are, and the outline. */
   legend() {
-    this.label(11, 207, "0", { "text-anchor": "start" });
     const shades = [0, 0.25, 0.5, 0.75, 1];
     shades.forEach((score, n) => {
-      this.add("rect", { x: 21 + 12 * n, y: 199, width: 12, height: 9, fill: BLUE, "fill-opacity": score });
+      this.add("rect", { x: 40 + 12 * n, y: 199, width: 12, height: 9, fill: BLUE, "fill-opacity": score });
     });
-    this.add("rect", { x: 21, y: 199, width: 60, height: 9, fill: "none", stroke: GREY, "stroke-width": 0.6 });
-    this.shades = this.label(85, 207, "", { "text-anchor": "start" });
+    this.add("rect", { x: 40, y: 199, width: 60, height: 9, fill: "none", stroke: GREY, "stroke-width": 0.6 });
+    this.shades = ["end", "start"].map((anchor, n) => this.label([36, 104][n], 207, "", { "text-anchor": anchor }));
     this.add("rect", { x: 232, y: 199, width: 9, height: 9, fill: "none", stroke: ORANGE, "stroke-width": 1.6 });
     this.label(246, 207, this.words.outlined, { "text-anchor": "start" });
   }
@@ -93,8 +93,9 @@ class GridCode extends LiveFigure {
     const own = SIDE * row + column;
     this.found = this.maps.map(({ code, cells, nearest, chosen, arrows }) => {
       const scores = code.map((other) => dot(code[own], other));
+      const least = Math.min(...scores);
       cells.forEach((cell, n) => {
-        set(cell, { "fill-opacity": softmax ? Math.exp(this.gain * (scores[n] - 1)) : Math.max(scores[n], 0) });
+        set(cell, { "fill-opacity": softmax ? Math.exp(this.gain * (scores[n] - 1)) : (scores[n] - least) / (1 - least) });
       });
       const order = scores.map((_, n) => n).filter((n) => n !== own);
       order.sort((a, b) => Math.round(1e9 * (scores[b] - scores[a])) || a - b);
@@ -107,7 +108,7 @@ class GridCode extends LiveFigure {
       set(arrows[1], { transform: `translate(-3 ${CELL * (row + 0.5)}) rotate(-90)` });
       return close.map((n) => `(${patches[n].row},\u00a0${patches[n].column})`).join(this.words.and);
     });
-    set(this.shades, { text: `1  ${this.words.shades(softmax)}` });
+    this.words.shades(softmax).forEach((text, n) => set(this.shades[n], { text }));
   }
 
   say(state) {

@@ -14,26 +14,36 @@ const base = (name, value) => ({ name, min: 1.5, max: 1e6, step: 0.1, log: true,
 
 class Kernel extends LiveFigure {
   static box = [346, 200];
-  static rows = 5;
-  static controls = [width("dimA", 64), base("baseA", 10000), width("dimB", 512), base("baseB", 10000)];
+  static rows = 6;
+  static controls = [
+    { name: "k", min: 0, max: REACH, value: 6, steps: "k" },
+    width("dimA", 64), 
+    base("baseA", 10000),
+    width("dimB", 512),
+    base("baseB", 10000),
+  ];
   static words = {
     en: {
       drawing: "K(k) / K(0) of two codes for offsets 0 to 100",
+      k: "offset k",
       dimA: "A, width",
       baseA: "A, base",
       dimB: "B, width",
       baseB: "B, base",
-      offset: "offset k",
+      rise: "first rise",
+      at: (k, a, b) => `At k = ${k} A has ${a} and B ${b}.`,
       said: (code, rise, least) =>
         `${code} ${rise === undefined ? "falls all the way" : `rises after k = ${rise} for the first time`}; its least is ${least}.`,
     },
     zh: {
       drawing: "两套编码在偏移 0 到 100 上的 K(k) / K(0)",
+      k: "偏移 k",
       dimA: "A 的宽度",
       baseA: "A 的底数",
       dimB: "B 的宽度",
       baseB: "B 的底数",
-      offset: "偏移 k",
+      rise: "首次回升",
+      at: (k, a, b) => `k = ${k} 时，A 是 ${a}，B 是 ${b}。`,
       said: (code, rise, least) =>
         `${code} ${rise === undefined ? "一路下降" : `在 k = ${rise} 之后首次回升`}，最小值 ${least}。`,
     },
@@ -47,8 +57,13 @@ class Kernel extends LiveFigure {
       this.label(LEFT - 4, y(value) + 3.5, shown(value, 1), { "text-anchor": "end" });
     }
     for (const k of [0, 20, 40, 60, 80, 100]) this.label(x(k), y(-1) + 14, String(k));
-    this.label((LEFT + RIGHT) / 2, y(-1) + 29, this.words.offset);
+    this.label((LEFT + RIGHT) / 2, y(-1) + 29, this.words.k);
     this.label(LEFT, 12, "K(k) / K(0)", { "text-anchor": "start" });
+    this.add("circle", { cx: 116, cy: 8.5, r: 4, fill: BLUE });
+    this.add("rect", { x: 124, y: 5, width: 7, height: 7, fill: ORANGE });
+    this.label(136, 12, this.words.rise, { "text-anchor": "start" });
+    this.at = this.add("path", { d: `M0 ${TOP}v${HEIGHT}`, stroke: "currentColor", "stroke-width": 0.8 });
+    this.mark = this.grip();
     this.codes = ["A", "B"].map((name, n) => {
       this.add("path", { d: `M${220 + 60 * n} 8.5h22`, fill: "none", ...STYLES[n] });
       this.label(246 + 60 * n, 12, name, { "text-anchor": "start" });
@@ -58,28 +73,36 @@ class Kernel extends LiveFigure {
         rise: n
           ? this.add("rect", { width: 7, height: 7, fill: ORANGE })
           : this.add("circle", { r: 4, fill: BLUE }),
+        at: this.add("circle", { r: 3, fill: "none", "stroke-width": 1.6, stroke: STYLES[n].stroke }),
       };
     });
+    const touched = this.add("rect", { x: LEFT - 6, y: TOP, width: RIGHT - LEFT + 12, height: HEIGHT, fill: "transparent" });
+    const picked = (place) => this.pick({ k: this.within("k", ((place - LEFT) * REACH) / (RIGHT - LEFT)) });
+    this.onpick(touched, picked, { cursor: "ew-resize" });
   }
 
   draw(state) {
-    this.sentence = this.codes.map(({ name, curve, rise }) => {
+    const sentences = this.codes.map(({ name, curve, rise, at }) => {
       const [dim, base] = [state[`dim${name}`], state[`base${name}`]];
       const asked = `${dim} ${base}`;
       if (this.kept[name]?.asked !== asked) {
         const shares = relativeKernel(OFFSETS, dim, base).map((dot) => dot / (dim / 2));
         const up = shares.findIndex((share, k) => shares[k + 1] > share);
-        this.kept[name] = { asked, sentence: this.words.said(name, up < 0 ? undefined : up, shown(Math.min(...shares))) };
+        this.kept[name] = { asked, shares, sentence: this.words.said(name, up < 0 ? undefined : up, shown(Math.min(...shares))) };
         set(curve, { d: line(shares.map((share, k) => [x(k), y(share)])) });
         const [cx, cy] = [x(up), y(shares[up] ?? 0)];
         set(rise, { opacity: up < 0 ? 0 : 1, ...(name === "A" ? { cx, cy } : { x: cx - 3.5, y: cy - 3.5 }) });
       }
+      set(at, { cx: x(state.k), cy: y(this.kept[name].shares[state.k]) });
       return this.kept[name].sentence;
     });
+    for (const part of [this.at, this.mark]) set(part, { transform: `translate(${x(state.k)} ${part === this.mark ? y(-0.75) : 0})` });
+    const shares = this.codes.map(({ name }) => shown(this.kept[name].shares[state.k]));
+    this.sentences = [...sentences, this.words.at(state.k, ...shares)];
   }
 
   say() {
-    return this.sentence.join(document.documentElement.lang.startsWith("zh") ? "" : " ");
+    return this.sentences.join(document.documentElement.lang.startsWith("zh") ? "" : " ");
   }
 }
 

@@ -1,6 +1,6 @@
 /* The attention weights of three words, in any order: each number belongs to a pair of words. It moves with the words, and
    changes where something besides the words counts: a code, a turn, a mask. */
-import { BLUE, LiveFigure, ORANGE, set, shown } from "./figure.js";
+import { BLUE, GREY, LiveFigure, ORANGE, set, shown } from "./figure.js";
 import { applyRotary, attentionWeights, dot, sinusoidalEncoding } from "./posenc.js";
 
 // The numbers of the block on the page, to four digits.
@@ -103,19 +103,21 @@ class OrderWeights extends LiveFigure {
         return { group, box: group.firstChild, number };
       }),
     );
-    const named = (side) =>
+    const named = (isRow) =>
       words.words.map((text, word) => {
-        const label = this.label(0, 0, text, { "font-size": 12, "font-weight": 600, "text-anchor": side });
-        const touched = this.add("rect", { width: CELL, height: side === "end" ? CELL : 22, fill: "transparent", cursor: "pointer" });
+        const chip = this.add("g");
+        this.add("rect", { x: -24, y: -14, width: 48, height: 20, rx: 4, fill: "none", stroke: GREY }, chip);
+        chip.append(this.label(0, 0, text, { "font-size": 12, "font-weight": 600 }));
+        const touched = this.add("rect", { width: CELL, height: isRow ? CELL : 22, fill: "transparent", cursor: "pointer" });
         touched.addEventListener("click", () => {
           const place = this.state.order.indexOf(word);
           const rest = [...this.state.order].filter((other) => other !== String(word));
           rest.splice((place + 1) % 3, 0, word);
           this.changed({ order: rest.join("") });
         });
-        return { label, touched };
+        return { chip, touched };
       });
-    [this.rows, this.columns] = [named("end"), named("middle")];
+    [this.rows, this.columns] = [named(true), named(false)];
   }
 
   draw({ order, code, causal }) {
@@ -131,12 +133,12 @@ class OrderWeights extends LiveFigure {
         set(number, { text: shown(weight) });
       }),
     );
-    this.rows.forEach(({ label, touched }, word) => {
-      set(label, { x: LEFT - 8, y: TOP + 18 + CELL * (at(word) + 0.5) });
+    this.rows.forEach(({ chip, touched }, word) => {
+      set(chip, { transform: `translate(${LEFT - 32} ${TOP + 18 + CELL * (at(word) + 0.5)})` });
       set(touched, { x: LEFT - CELL - 4, y: TOP + 14 + CELL * at(word) });
     });
-    this.columns.forEach(({ label, touched }, word) => {
-      set(label, { x: LEFT + CELL * (at(word) + 0.5), y: TOP + 8 });
+    this.columns.forEach(({ chip, touched }, word) => {
+      set(chip, { transform: `translate(${LEFT + CELL * (at(word) + 0.5)} ${TOP + 6})` });
       set(touched, { x: LEFT + CELL * at(word), y: TOP - 8 });
     });
     this.usual = usual;

@@ -44,18 +44,17 @@ class PaddingLeak extends LiveFigure {
       axes: ["key position", "query position"],
       leak: "attention on pads",
       shares: ["real", "pads"],
-      sentence: "shares of a query",
+      sentence: "shares of each query",
       said({ tokens, mask }, into, out, sums, empty) {
         const pads = PLACES - tokens;
         if (!tokens) return empty ? `All pads: ${empty} queries have no key at all.` : "All pads: nothing real to lose.";
         if (!pads) return "No pads: there is nothing to leak.";
-        const parts = [`A real query spends ${into} of its attention on ${pads} ${pads === 1 ? "pad" : "pads"}.`];
-        parts.push(`A pad spends ${out} on real tokens.`);
+        const parts = [`On average a real query spends ${into} of its attention on ${pads === 1 ? "1 pad" : `${pads} pads`}, a pad ${out} on real tokens.`];
         if (mask === "after") parts.push(`The weights of a real query sum to ${sums}.`);
         if (empty) parts.push(`Queries without any key: ${empty}.`);
         return parts.join(" ");
       },
-      percent: (share) => `${shown(100 * share, 0)} %`,
+      percent: (share) => `${shown(100 * share, 0)}\u00a0%`,
     },
     zh: {
       drawing: "补了填充的一句话的注意力权重，以及每个查询花在填充上的份额",
@@ -77,8 +76,7 @@ class PaddingLeak extends LiveFigure {
         const pads = PLACES - tokens;
         if (!tokens) return empty ? `全是填充：${empty} 个查询一个键也没有。` : "全是填充：没有真实词元可以受害。";
         if (!pads) return "没有填充，也就没有泄漏。";
-        const parts = [`真实查询把 ${into} 的注意力花在 ${pads} 个填充上。`];
-        parts.push(`填充把 ${out} 花在真实词元上。`);
+        const parts = [`真实查询平均把 ${into} 的注意力花在 ${pads} 个填充上，填充平均把 ${out} 花在真实词元上。`];
         if (mask === "after") parts.push(`真实查询的权重之和为 ${sums}。`);
         if (empty) parts.push(`一个键也没有的查询：${empty} 个。`);
         return parts.join("");
@@ -112,8 +110,8 @@ class PaddingLeak extends LiveFigure {
     this.label(LEFT + SIDE / 2, TOP + SIDE + 27, words.axes[0]);
     this.label(0, 0, words.axes[1], { transform: `translate(12 ${TOP + SIDE / 2}) rotate(-90)` });
     this.heading = this.label(LEFT + SIDE / 2, TOP - 8);
+    this.mark = this.grip();
     const touched = this.add("rect", { width: SIDE, height: SIDE, fill: "transparent", cursor: "ew-resize" }, map);
-    touched.style.touchAction = "pan-y";
     this.onpick(touched, (x) => {
       const edge = Math.min(Math.max(Math.round((x - LEFT) / CELL), 0), PLACES);
       this.pick({ tokens: this.state.left ? PLACES - edge : edge });
@@ -168,6 +166,7 @@ class PaddingLeak extends LiveFigure {
     });
     const edge = CELL * (left ? first : tokens);
     set(this.edges, { d: `M${edge} 0V${SIDE}M0 ${edge}H${SIDE}`, opacity: tokens % PLACES ? 1 : 0 });
+    set(this.mark, { transform: `translate(${LEFT + edge} ${TOP + SIDE / 2})` });
     this.into = leakIn(weights, isPad);
     this.out = leakOut(weights, isPad);
     this.empty = empty;

@@ -69,6 +69,16 @@ export function toBfloat16(x) {
 export const coordinateEncoding = (point, dim, base) =>
   Float64Array.from(point.flatMap((t) => [...sinusoidalEncoding(t, dim / point.length, base)]));
 
+/* --- Time --- */
+
+/** Of periods from `shortest` to `longest`, at equal ratios. */
+export const timeFrequencies = (dim, shortest, longest) =>
+  vector(dim / 2, (i) => TURN / (shortest * (longest / shortest) ** (i / (dim / 2 - 1))));
+
+/** The index of the mark that is nearest to a time; of two the earlier one. */
+export const nearestIndex = (seconds, marks) =>
+  marks.reduce((best, mark, i) => (Math.abs(seconds - mark) < Math.abs(seconds - marks[best]) ? i : best), 0);
+
 /* --- Rotary --- */
 
 /** Neighbouring pairs of x, turned counter-clockwise by ω_i t. */
@@ -103,7 +113,31 @@ export function yarnFrequencies(dim, factor, originalLength, base = 1e4, betaFas
   });
 }
 
+export function llama3Frequencies(dim, factor, originalLength, base = 1e4, lowFreqFactor = 1, highFreqFactor = 4) {
+  return sinusoidalFrequencies(dim, base).map((omega) => {
+    const turns = (originalLength * omega) / TURN;
+    const kept = Math.min(Math.max((turns - lowFreqFactor) / (highFreqFactor - lowFreqFactor), 0), 1);
+    return omega * kept + (omega / factor) * (1 - kept);
+  });
+}
+
 export const yarnAttentionFactor = (factor) => 0.1 * Math.log(factor) + 1;
+
+/* --- Learned tables --- */
+
+/** The place of each of `length` new rows on the ruler of n old ones, the two old rows there, and their weights. */
+export const taps = (n, length, alignCorners = true) =>
+  Array.from({ length }, (_, j) => {
+    const at = alignCorners ? (j * (n - 1)) / Math.max(length - 1, 1) : ((2 * j + 1) * n) / (2 * length) - 0.5;
+    const [first, inside] = [Math.floor(at), (row) => Math.min(Math.max(row, 0), n - 1)];
+    return { at: inside(at), rows: [first, first + 1].map(inside), weights: [first + 1 - at, at - first] };
+  });
+
+/** A table of another length, by linear interpolation between its rows. */
+export const interpolateTable = (table, length, alignCorners) =>
+  taps(table.length, length, alignCorners).map(({ rows: [a, b], weights: [v, w] }) =>
+    table[a].map((x, i) => v * x + w * table[b][i]),
+  );
 
 /* --- Biases --- */
 
@@ -136,6 +170,57 @@ export function t5Bucket(k, numBuckets = 32, maxDistance = 128, bidirectional = 
   const distance = bidirectional ? Math.abs(k) : Math.max(-k, 0);
   const bucket = t5BucketStarts(side, maxDistance).findLastIndex((start) => start <= distance);
   return bucket + (bidirectional && k > 0 ? side : 0);
+}
+
+/* --- Positions that the content decides --- */
+
+/** CoPE: how far back each key lies for the last query, the sum of the gates from it on, at most `maxPosition`. */
+export function contextualPositions(gates, maxPosition) {
+  let total = 0;
+  return gates.map((_, n) => Math.min((total += gates[gates.length - 1 - n]), maxPosition)).reverse();
+}
+
+/* --- Graphs: rows of the weights of edges, the same both ways, in one piece --- */
+
+/** The number of edges from `anchor` to each node. */
+export function anchorDistances(graph, anchor) {
+  const far = graph.map((_, t) => (t === anchor ? 0 : Infinity));
+  for (const _ of graph)
+    graph.forEach((row, t) => row.forEach((weight, u) => weight && (far[u] = Math.min(far[u], far[t] + 1))));
+  return far;
+}
+
+/** The probability for each node that a random walk is back after `steps` steps. */
+export function randomWalkProbabilities(graph, steps) {
+  const walk = graph.map((row) => row.map((weight) => weight / sum(row)));
+  let power = walk;
+  for (let step = 1; step < steps; step++)
+    power = power.map((row) => row.map((_, u) => sum(row.map((p, t) => p * walk[t][u]))));
+  return power.map((row, t) => row[t]);
+}
+
+/** The eigenvectors of I − D^(−1/2) G D^(−1/2) by their values, without that of 0; the largest entry is above 0. */
+export function laplacianEigenvectors(graph) {
+  const unit = graph.map((_, t) => graph.map((_, u) => Number(t === u)));
+  let a = graph.map((row, t) => row.map((weight, u) => unit[t][u] - weight / Math.sqrt(sum(row) * sum(graph[u]))));
+  let vectors = unit;
+  const turned = (rows, p, q, sin, cos) =>
+    rows.map((row, t) => row.map((x, u) => (t === p ? cos * x - sin * rows[q][u] : t === q ? cos * x + sin * rows[p][u] : x)));
+  const flipped = (rows) => rows.map((_, t) => rows.map((row) => row[t]));
+  for (let sweep = 0; sweep < 9; sweep++) // Jacobi: each turn makes one entry off the diagonal 0
+    for (let q = 1; q < a.length; q++)
+      for (let p = 0; p < q; p++) {
+        const angle = Math.atan2(2 * a[p][q], a[q][q] - a[p][p]) / 2;
+        const turn = (rows) => turned(rows, p, q, Math.sin(angle), Math.cos(angle));
+        vectors = turn(vectors);
+        a = turn(flipped(turn(a)));
+      }
+  const order = vectors.map((vector, t) => [a[t][t], vector]).sort((x, y) => x[0] - y[0]);
+  return order.slice(1).map(([, vector]) => {
+    const most = Math.max(...vector.map(Math.abs)) * (1 - 1e-6);
+    const sign = Math.sign(vector.find((x) => Math.abs(x) >= most));
+    return vector.map((x) => sign * x);
+  });
 }
 
 /* --- Attention --- */

@@ -1,8 +1,9 @@
 /* RoPE: query and key turned by their positions, and what each pair adds to the score; only the offset counts. */
-import { BLUE, GREY, LiveFigure, ORANGE, line, set, shown } from "./figure.js";
+import { BLUE, GOLD, GREEN, GREY, LiveFigure, ORANGE, PURPLE, line, set, shown } from "./figure.js";
 import { applyRotary, rotaryScores, sinusoidalFrequencies } from "./posenc.js";
 
 const PAIRS = 3;
+const COLOURS = [GREEN, PURPLE, GOLD]; // of the pairs
 const RADIUS = 36;
 const FAR = 40; // offsets in the curve, to both sides
 const [LEFT, RIGHT, TOP, BOTTOM] = [28, 340, 158, 246]; // of the curve
@@ -15,10 +16,10 @@ const signed = (value) => shown(value).replace(/^(?=\d)/, "+");
 
 class RotaryDials extends LiveFigure {
   static box = [346, 278];
-  static rows = 4;
+  static rows = 5;
   static controls = [
     { name: "t", min: 0, max: 2000, value: 2 },
-    { name: "k", min: -FAR, max: FAR, value: 3 },
+    { name: "k", min: -FAR, max: FAR, value: 3, steps: "k" },
     { name: "sought", min: -30, max: 30, value: 0 },
     ...Array.from({ length: PAIRS }, (_, i) => ({ name: `pair${i}`, value: true })),
   ];
@@ -67,17 +68,17 @@ class RotaryDials extends LiveFigure {
     }
     for (const k of [-40, -20, 0, 20, 40]) this.label(x(k), BOTTOM + 13, shown(k, 0));
     this.label((LEFT + RIGHT) / 2, BOTTOM + 27, words.axis);
-    this.parts = this.dials.map(() => this.add("path", { fill: "none", stroke: GREY, "stroke-width": 0.7 }));
+    this.parts = COLOURS.map((stroke) => this.add("path", { fill: "none", stroke, "stroke-width": 1 }));
     this.sought = this.add("path", { d: `M0 ${BOTTOM - 1}l-4 7h8z`, fill: GREY });
     this.at = this.add("path", { d: `M0 ${TOP}V${BOTTOM}`, stroke: ORANGE, "stroke-dasharray": "4 3" });
     this.curve = this.add("path", { fill: "none", stroke: "currentColor", "stroke-width": 1.6 });
     this.dot = this.add("rect", { width: 7, height: 7, fill: ORANGE });
     const field = this.add("rect", { x: LEFT, y: TOP, width: RIGHT - LEFT, height: BOTTOM - TOP, fill: "none" });
-    set(field, { "pointer-events": "all", style: "cursor: pointer; touch-action: pan-y" });
+    set(field, { "pointer-events": "all" });
     this.onpick(field, (place) => {
-      const k = Math.round(((place - LEFT) / (RIGHT - LEFT)) * 2 * FAR - FAR);
-      this.pick({ k: Math.min(Math.max(k, -FAR), FAR) });
-    });
+      this.pick({ k: this.within("k", ((place - LEFT) / (RIGHT - LEFT)) * 2 * FAR - FAR) });
+    }, { cursor: "ew-resize" });
+    this.mark = this.grip();
   }
 
   dial(i, length) {
@@ -87,13 +88,24 @@ class RotaryDials extends LiveFigure {
       text: `${this.words[`pair${i}`]}, ${this.words.wave(length)}`,
     });
     const moved = this.add("g", {}, dial);
-    return {
+    const found = {
       moved,
-      arc: this.add("path", { fill: "none", stroke: GREY, "stroke-width": 3 }, moved),
+      arc: this.add("path", { fill: "none", stroke: COLOURS[i], "stroke-width": 3 }, moved),
       query: this.hand(moved, 0, RADIUS),
       key: this.hand(moved, 1, RADIUS),
       part: this.add("text", { y: RADIUS + 14, "text-anchor": "middle" }, dial),
     };
+    if (i === 1) this.grip(90, this.add("g", { transform: `translate(${RADIUS} 0)` }, found.key));
+    // A hand is dragged: the query's takes the key's along, the key's goes alone; it is the nearer one where the drag begins.
+    const touched = this.add("circle", { r: RADIUS + 8, fill: "transparent" }, dial);
+    this.onturn(touched, [61 + 112 * i, 56], (angle, from) => {
+      const { t, k, sought } = from.state;
+      const away = (turn) => Math.cos(turn * this.omega[i] - Math.atan2(56 - from.y, from.x - (61 + 112 * i)));
+      const steps = -angle / this.omega[i];
+      if (away(t + sought) > away(t + k)) this.pick({ t: this.within("t", t + steps) });
+      else this.pick({ k: this.within("k", k + steps) });
+    });
+    return found;
   }
 
   /** A hand that points to the right: of a query or a key. */
@@ -129,6 +141,7 @@ class RotaryDials extends LiveFigure {
     set(this.curve, { d: line(POINTS.map((offset, n) => [x(offset), y(curves[n].reduce((a, b) => a + b))])) });
     set(this.sought, { transform: `translate(${x(sought)} 0)` });
     set(this.at, { transform: `translate(${x(k)} 0)` });
+    set(this.mark, { transform: `translate(${x(k)} ${y(total(k))})` });
     set(this.dot, { x: x(k) - 3.5, y: y(total(k)) - 3.5 });
     const order = OFFSETS.map((offset) => [total(offset), offset]).sort(([a], [b]) => b - a);
     this.told = { on, parts, total: total(k), best: order[0], next: order[1] };

@@ -11,7 +11,7 @@ class ShiftRotation extends LiveFigure {
   static rows = 3;
   static controls = [
     { name: "t", min: 0, max: 100, value: 2 },
-    { name: "k", min: -30, max: 30, value: 3 },
+    { name: "k", min: -30, max: 30, value: 3, steps: "k" },
     { name: "transposed", value: false },
   ];
   static words = {
@@ -51,7 +51,7 @@ class ShiftRotation extends LiveFigure {
     const { words } = this;
     this.dim = this.number("dim", 16);
     this.omega = sinusoidalFrequencies(this.dim).slice(0, DIALS);
-    this.dials = Array.from({ length: DIALS }, (_, i) => this.dial(43.25 + 86.5 * i, 54, words.pair(i)));
+    this.dials = Array.from({ length: DIALS }, (_, i) => this.dial(i, 43.25 + 86.5 * i, 54, words.pair(i)));
     const y = (value) => TOP + HEIGHT / 2 - (value * HEIGHT) / 2;
     const x = (column) => LEFT + ((column + 0.5) * (RIGHT - LEFT)) / this.dim;
     for (const value of [-1, 0, 1]) {
@@ -60,6 +60,7 @@ class ShiftRotation extends LiveFigure {
     }
     this.label((LEFT + RIGHT) / 2, TOP + HEIGHT + 18, words.column);
     this.numbers = Array.from({ length: this.dim }, (_, column) => ({
+      start: this.add("path", { d: `M${x(column) - 6} 0h12`, stroke: BLUE, "stroke-width": 1.6 }),
       turned: this.add("circle", { cx: x(column), r: 2.4, fill: ORANGE }),
       further: this.square({ x: x(column) - 4.5 }),
     }));
@@ -83,12 +84,12 @@ class ShiftRotation extends LiveFigure {
     return this.add("rect", { width: 9, height: 9, fill: "none", stroke: GREEN, "stroke-width": 1.4, ...place }, parent);
   }
 
-  dial(x, y, name) {
+  dial(i, x, y, name) {
     this.label(x, y - RADIUS - 8, name);
     const dial = this.add("g", { transform: `translate(${x} ${y})`, fill: "none", stroke: GREY });
     this.add("circle", { r: RADIUS }, dial);
     this.add("path", { d: `M0 ${-RADIUS - 3}v6` }, dial);
-    return {
+    const found = {
       arc: this.add("path", { "stroke-width": 1.2 }, dial),
       head: this.add("path", { d: "M0 0L-6 -2.5V2.5z", fill: GREY, stroke: "none" }, dial),
       start: this.hand(dial, BLUE, {}),
@@ -96,18 +97,30 @@ class ShiftRotation extends LiveFigure {
       further: this.square({}, dial),
       turn: this.label(x, y + RADIUS + 13),
     };
+    if (i === 1) this.grip(0, this.add("g", { transform: `translate(0 ${-RADIUS})` }, found.end));
+    // A hand is dragged: that of t, or the turned one, whichever is nearer where the drag begins.
+    const touched = this.add("circle", { r: RADIUS + 8, fill: "transparent", stroke: "none" }, dial);
+    this.onturn(touched, [x, y], (angle, from) => {
+      const { t, k, transposed } = from.state;
+      const away = (turn) => Math.cos(turn * this.omega[i] - Math.atan2(from.x - x, y - from.y));
+      const steps = angle / this.omega[i];
+      if (away(t) > away(transposed ? t - k : t + k)) this.pick({ t: this.within("t", t + steps) });
+      else this.pick({ k: this.within("k", transposed ? k - steps : k + steps) });
+    });
+    return found;
   }
 
   hand(dial, stroke, style) {
     const hand = this.add("g", { stroke, "stroke-width": 2 }, dial);
     this.add("path", { d: `M0 0V${-RADIUS}`, ...style }, hand);
-    this.add("circle", { cy: -RADIUS, r: 2.4, fill: stroke, stroke: "none" }, hand);
+    this.add("circle", { cy: -RADIUS, r: 3.2, fill: stroke, stroke: "none" }, hand);
     return hand;
   }
 
   draw({ t, k, transposed }) {
     const further = sinusoidalEncoding(t + k, this.dim);
-    const turned = shift(sinusoidalEncoding(t, this.dim), transposed ? -k : k);
+    const start = sinusoidalEncoding(t, this.dim);
+    const turned = shift(start, transposed ? -k : k);
     this.most = Math.max(...turned.map((value, column) => Math.abs(value - further[column])));
     this.dials.forEach((dial, i) => {
       const [from, angle] = [this.omega[i] * t, this.omega[i] * (transposed ? -k : k)];
@@ -129,6 +142,7 @@ class ShiftRotation extends LiveFigure {
       set(dial.turn, { text: `${shown(angle)} rad` });
     });
     this.numbers.forEach((number, column) => {
+      set(number.start, { transform: `translate(0 ${this.y(start[column])})` });
       set(number.turned, { cy: this.y(turned[column]) });
       set(number.further, { y: this.y(further[column]) - 4.5 });
     });

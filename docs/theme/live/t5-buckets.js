@@ -22,6 +22,7 @@ class T5Buckets extends LiveFigure {
     en: {
       drawing: "The bucket of each offset, a staircase",
       k: "offset k",
+      bucket: "bucket",
       reach: "reach",
       length: "text length",
       buckets: "buckets",
@@ -37,6 +38,7 @@ class T5Buckets extends LiveFigure {
     zh: {
       drawing: "每个偏移所在的桶，画成阶梯",
       k: "偏移 k",
+      bucket: "桶号",
       reach: "最远距离",
       length: "文本长度",
       buckets: "桶数",
@@ -83,12 +85,17 @@ class T5Buckets extends LiveFigure {
       this.add("path", marks[n], place);
       set(this.add("text", { x: 20, y: 3.5 }, place), { text });
     });
+    this.label(4, TOP - 8, this.words.bucket, { "text-anchor": "start" });
+    this.mark = this.grip();
+    // Beside the edge of the grey field the length of the texts is dragged, elsewhere the offset.
     const touched = this.add("rect", { x: LEFT, y: TOP, width: RIGHT - LEFT, height: HEIGHT, fill: "transparent" });
-    set(touched, { cursor: "ew-resize" }).style.touchAction = "pan-y";
-    this.onpick(touched, (px) => {
-      const k = Math.round(((px - x(0)) * (2 * FAR + 1)) / (RIGHT - LEFT));
-      this.pick({ k: Math.min(Math.max(k, -FAR), FAR) });
-    });
+    const picked = (px, _, from) => {
+      const k = (place) => ((place - x(0)) * (2 * FAR + 1)) / (RIGHT - LEFT);
+      const { length } = from.state;
+      if (Math.abs(from.x - x(0.5 - length)) < 7) this.pick({ length: this.within("length", 0.5 - k(px)) });
+      else this.pick({ k: this.within("k", k(px)) });
+    };
+    this.onpick(touched, picked, { cursor: "ew-resize" });
   }
 
   /** The buckets that hold any offsets, on which side, and the nearest and furthest distance in them. */
@@ -130,12 +137,13 @@ class T5Buckets extends LiveFigure {
       const place = x((n ? 1 : -1) * reach);
       const opacity = n && !bidirectional ? 0 : 1;
       set(mark, { transform: `translate(${place} 0)`, opacity });
-      set(name, { x: Math.min(Math.max(place, LEFT + 16), RIGHT - 16), opacity });
+      set(name, { x: Math.min(Math.max(place, LEFT + 32), RIGHT - 16), opacity });
     });
     const unseen = [x(0.5 - length) - LEFT, RIGHT - x(length - 0.5)];
     this.unseen.forEach((field, n) => {
       set(field, { x: n ? RIGHT - unseen[1] : LEFT, width: unseen[n], opacity: n && !bidirectional ? 0 : 1 });
     });
+    set(this.mark, { transform: `translate(${x(0.5 - length)} ${y(4)})` });
     const { words } = this;
     const offset = (distance) => shown(held.way * distance || 0, 0);
     let range = far === Infinity ? words.beyond(offset(near)) : words.range(offset(near), offset(far));

@@ -1,5 +1,9 @@
-/* What a block that runs shows: its code to be changed, what it prints and draws, how far it is. */
-import { blocks, chinese, kept, loaded, megabytes, name } from "./run.js";
+/* What a block that runs shows: its code to be changed, what it prints and draws, how far it is. Its buttons come from
+   run.js, a click fetches this, which has code run by python.js, and Python itself is fetched when it is first needed.
+
+   The build marks each block: data-run is what it takes, "numpy", or "matplotlib" and "scipy" beside it; data-block
+   its number on the page and data-after the number of the one that it continues; data-needs what a browser lacks. */
+import { blocks, chinese, kept, key, loaded, megabytes, name } from "./run.js";
 import { runBlock } from "./python.js";
 
 await new Promise((loaded) => {
@@ -18,10 +22,18 @@ const words = chinese
       code: "代码，Ctrl+Enter 运行",
       figure: "这段代码画出的图",
       waiting: "等另一段代码运行完……",
-      numpy: "正在加载 Python 和 NumPy",
-      matplotlib: "正在加载 Matplotlib",
-      starting: "正在启动 Python……",
+      busy: "Python 还在忙，可能在运行另一页的代码……",
+      alone: "Python 一直在忙，为这一页另外启动一个……",
+      again: "Python 先前因一段停不下来的代码被关掉，现在重新启动……",
+      restarted: "Python 先前因一段停不下来的代码被关掉，这次重新启动过。",
+      asked: "正在找 Python……",
+      steps: {
+        numpy: { load: "加载 Python", start: "启动 Python", numpy: "导入 NumPy", posenc: "导入 posenc" },
+        matplotlib: { load: "加载 Matplotlib", import: "导入 Matplotlib" },
+        scipy: { load: "加载 SciPy", import: "导入 SciPy" },
+      },
       bytes: (loaded, total) => `${megabytes(loaded)}，共 ${megabytes(total)}`,
+      seconds: (count) => `${count} 秒`,
       running: "正在运行……",
       changed: "已修改，尚未运行。",
       stopped: "已停止。",
@@ -42,10 +54,18 @@ const words = chinese
       code: "Code, Ctrl+Enter runs it",
       figure: "The figure that this code draws",
       waiting: "Waiting for another block …",
-      numpy: "Loading Python and NumPy",
-      matplotlib: "Loading Matplotlib",
-      starting: "Starting Python …",
+      busy: "Python is busy, maybe with a block on another page …",
+      alone: "Python stays busy: this page starts one of its own …",
+      again: "Python was ended by a block that would not stop, and starts again …",
+      restarted: " Python had been ended by a block that would not stop, and was started again.",
+      asked: "Asking for Python …",
+      steps: {
+        numpy: { load: "Loading Python", start: "Starting Python", numpy: "Importing NumPy", posenc: "Importing posenc" },
+        matplotlib: { load: "Loading Matplotlib", import: "Importing Matplotlib" },
+        scipy: { load: "Loading SciPy", import: "Importing SciPy" },
+      },
       bytes: (loaded, total) => `${megabytes(loaded)} of ${megabytes(total)}`,
+      seconds: (count) => `${count} s`,
       running: "Running …",
       changed: "Changed, not run yet.",
       stopped: "Stopped.",
@@ -145,10 +165,19 @@ function shown(block) {
   coloured(block);
 }
 
+function keep(block, code) {
+  try {
+    if (code === undefined) localStorage.removeItem(key(block));
+    else localStorage.setItem(key(block), JSON.stringify({ of: block.original, code }));
+  } catch {
+    // a reader who lets nothing be stored, or the store is full
+  }
+}
+
 function typed(block) {
   unmark(block);
   shown(block);
-  kept.set(block, changed(block) ? block.area.value : undefined);
+  keep(block, changed(block) ? block.area.value : undefined);
   if (!block.running) say(block, changed(block) || block.panel ? words.changed : "");
 }
 
@@ -160,14 +189,14 @@ export function edit(block) {
 
 /* What the reader had made of the block before the page was loaded anew. */
 export function restore(block) {
-  opened(block, kept.get(block));
+  opened(block, kept(block));
   say(block, words.changed);
 }
 
 export function reset(block) {
   block.running?.abort("reset");
   unmark(block);
-  kept.set(block, undefined);
+  keep(block, undefined);
   if (block.area) {
     block.area.remove();
     block.area = null;
@@ -199,7 +228,7 @@ const chain = (block) => (block.after ? [...chain(blocks.get(block.after)), bloc
 export async function run(block) {
   if (block.running) return block.running.abort();
   const pieces = chain(block).map((each) => ({ code: codeOf(each), name: each.number }));
-  const parts = new Set(["numpy"]); // that are there, when it has run
+  const plan = new Plan(block); // of what comes before it runs
   const { signal } = (block.running = new AbortController());
   const results = new Results(block, changed(block));
   unmark(block);
@@ -212,17 +241,18 @@ export async function run(block) {
     on(what, value) {
       if (what === "output") results.print(value);
       else if (what === "figure") results.draw(value);
-      else if (what !== "loading") say(block, words[what]);
-      else {
-        parts.add(value.what);
-        progress(block, value);
-      }
+      else if (what === "loading") plan.loads(value);
+      else if (what === "step") plan.comes(value.what, value.step);
+      else plan.says(what);
     },
   });
   block.running = null;
+  plan.over();
   busy(block, false);
-  if (!signal.aborted && !result.error?.loading) arrived(parts);
-  if (signal.reason !== "reset") results.end(result);
+  if (!signal.aborted && !result.error?.loading) arrived(plan.parts);
+  if (signal.reason === "reset") return;
+  results.end(result);
+  if (plan.note) block.bar.said.append(plan.note);
 }
 
 /* The panel under a block: it takes the place of what the page shows there, as soon as there is something new. A figure
@@ -316,31 +346,69 @@ function say(block, text, title = "") {
   }
   block.bar ??= block.box.appendChild(made("div", "run-bar"));
   block.bar.said ??= block.bar.appendChild(made("span", "", { role: "status" }));
-  block.bar.loads?.remove();
-  block.bar.loads = null;
   block.bar.title = title;
   if (block.bar.said.textContent !== text) block.bar.said.textContent = text;
 }
 
-function progress(block, { loaded: bytes, total, what }) {
-  const starts = bytes >= total;
-  if (block.bar.loads?.what !== what || starts) {
-    say(block, starts ? words.starting : words[what]);
-    if (starts) return;
-    block.bar.loads = Object.assign(block.bar.appendChild(made("label", "")), { what });
-    block.bar.loads.append(made("progress", ""), made("span", ""));
+/* What is done before a block runs, step by step, where its button was: which step of how many, what it is, and how
+   much of it has come, or how long it has taken. Nothing of it stands still. */
+class Plan {
+  constructor(block) {
+    this.block = block;
+    this.parts = new Set(["numpy", ...block.needs.split(" ")]); // that are there, when it has run
+    this.steps = [...this.parts].flatMap((part) => (loaded.has(part) ? [] : stepsOf(part)));
   }
-  const [bar, text] = block.bar.loads.childNodes;
-  Object.assign(bar, { max: total, value: bytes });
-  text.textContent = words.bytes(bytes, total);
+
+  says(what) {
+    if (what === "again") this.note = words.restarted;
+    this.begin(words[what]);
+  }
+
+  comes(part, step) {
+    const key = `${part} ${step}`;
+    if (this.key === key) return;
+    this.parts.add(part);
+    if (!this.steps.includes(key)) this.steps.push(...stepsOf(part)); // the code takes what its block did not
+    this.begin(`${this.steps.indexOf(key) + 1}/${this.steps.length} ${words.steps[part][step]}`);
+    this.key = key;
+  }
+
+  loads({ what, loaded: bytes, total }) {
+    this.comes(what, "load");
+    clearInterval(this.clock); // the bytes are counted instead
+    Object.assign(this.bar, { max: total, value: bytes });
+    this.text.textContent = words.bytes(bytes, total);
+  }
+
+  begin(text) {
+    const { block } = this;
+    this.over();
+    say(block, text);
+    this.label = block.bar.appendChild(made("label", ""));
+    [this.text, this.bar] = [made("span", ""), made("progress", "")];
+    this.bar.setAttribute("aria-label", text);
+    this.label.append(this.text, this.bar);
+    const began = performance.now();
+    const shown = () => (this.text.textContent = words.seconds(Math.round((performance.now() - began) / 1000)));
+    this.clock = setInterval(shown, 1000);
+  }
+
+  over() {
+    clearInterval(this.clock);
+    this.label?.remove();
+    this.key = "";
+  }
 }
+
+const stepsOf = (part) => Object.keys(words.steps[part]).map((step) => `${part} ${step}`);
 
 function busy(block, is) {
   const { run } = block.buttons;
   run.classList.toggle("run-stop", is);
+  block.box.classList.toggle("run-busy", is);
   if (!is) return name(block);
   run.title = run.firstChild.textContent = words.stop;
-  say(block, words.starting);
+  say(block, words.asked);
 }
 
 function arrived(parts) {

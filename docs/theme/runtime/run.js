@@ -1,8 +1,4 @@
-/* The buttons of the blocks of code that run in the page. This much is read at a first visit; what a click
-   starts is in block.js, how code is run in python.js, and Python itself is fetched when it is first needed.
-
-   The build marks each block: data-run is what it takes, "numpy" or "matplotlib"; data-block its number on the
-   page and data-after the number of the one that it continues; data-needs what a browser does not have. */
+/* The buttons of the blocks that run in the page: all that a first visit reads. See block.js. */
 if (!document.querySelector(".md-code__nav")) {
   await new Promise((there) => addEventListener("DOMContentLoaded", there)); // then book.js has made them
 }
@@ -10,34 +6,24 @@ if (!document.querySelector(".md-code__nav")) {
 export const chinese = document.documentElement.lang.startsWith("zh");
 export const config = JSON.parse(document.querySelector("#run-config").textContent);
 const words = chinese
-  ? { run: "运行", edit: "修改", reset: "还原", once: "首次要加载", needs: "需要" }
-  : { run: "Run", edit: "Change", reset: "Reset", once: "loads once:", needs: "needs" };
+  ? { run: "运行", edit: "修改", reset: "还原", once: "首次要加载", needs: "浏览器里没有 PyTorch，", home: "可在自己的电脑上运行" }
+  : { run: "Run", edit: "Change", reset: "Reset", once: "loads once:", needs: "No browser has PyTorch: ", home: "run it at home" };
 
 export const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 
-/* Each block by its number: its box, its code as the page has it, its buttons, its place in the reader's store. */
+/* Each block by its number. */
 export const blocks = new Map();
 
 /* What the reader has made of a block: kept for as long as the book has the same code there. */
-export const kept = {
-  key: (block) => `posenc${location.pathname}#${block.number}`,
-  get(block) {
-    try {
-      const { of, code } = JSON.parse(localStorage.getItem(kept.key(block)) ?? "{}");
-      return of === block.original ? code : undefined;
-    } catch {
-      return undefined; // a reader who lets nothing be stored
-    }
-  },
-  set(block, code) {
-    try {
-      if (code === undefined) localStorage.removeItem(kept.key(block));
-      else localStorage.setItem(kept.key(block), JSON.stringify({ of: block.original, code }));
-    } catch {
-      // as above, or the store is full
-    }
-  },
-};
+export const key = (block) => `posenc${location.pathname}#${block.number}`;
+export function kept(block) {
+  try {
+    const { of, code } = JSON.parse(localStorage.getItem(key(block)) ?? "{}");
+    return of === block.original ? code : undefined;
+  } catch {
+    return undefined; // a reader who lets nothing be stored
+  }
+}
 
 const act = (block, action) => import("./block.js").then((module) => module[action](block));
 
@@ -51,21 +37,27 @@ function button(block, action) {
   return it;
 }
 
-/* The button says how much a click will load, until that is there. */
+/* What there is: a Python that another page has started holds locks (worker.js). */
 export const loaded = new Set();
+const worker = `${new URL("worker.js", import.meta.url)} `;
+for (const { name } of (await navigator.locks?.query().catch(() => {}))?.held ?? []) {
+  if (name.startsWith(worker)) loaded.add(name.slice(worker.length));
+}
+if (loaded.size) import("./python.js").then(({ connect }) => connect());
+
+/* The button says how much a click will load, until that is there. */
 export function name(block) {
   const { run } = block.buttons;
-  const parts = block.needs === "matplotlib" ? ["numpy", "matplotlib"] : ["numpy"];
-  const loads = parts.filter((part) => !loaded.has(part)).reduce((sum, part) => sum + config.bytes[part], 0);
+  const parts = ["numpy", ...block.needs.split(" ")].filter((part) => !loaded.has(part));
+  const loads = [...new Set(parts)].reduce((sum, part) => sum + config.bytes[part], 0);
   run.title = loads ? `${words.run}${chinese ? "，" : ", "}${words.once} ${megabytes(loads)}` : words.run;
   run.firstChild.textContent = loads ? `${words.run} · ${megabytes(loads)}` : words.run;
 }
 
 for (const box of document.querySelectorAll(".highlight[data-needs]")) {
-  const library = { torch: "PyTorch", scipy: "SciPy" }[box.dataset.needs];
-  const said = document.createElement("span");
-  said.className = "run-needs";
-  said.textContent = `${words.needs} ${library}`;
+  const said = Object.assign(document.createElement("span"), { className: "run-needs", textContent: words.needs });
+  const href = new URL("../index.html#at-home", import.meta.url);
+  said.append(Object.assign(document.createElement("a"), { href, textContent: words.home }));
   box.querySelector("nav").prepend(said);
 }
 for (const box of document.querySelectorAll(".highlight[data-run]")) {
@@ -78,4 +70,4 @@ for (const box of document.querySelectorAll(".highlight[data-run]")) {
   blocks.set(number, block);
   name(block);
 }
-for (const block of blocks.values()) if (kept.get(block) !== undefined) act(block, "restore");
+for (const block of blocks.values()) if (kept(block) !== undefined) act(block, "restore");
