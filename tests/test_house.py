@@ -12,9 +12,9 @@ TOP = {
     *("CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "LICENSE", "README.md", "mkdocs.yml", "pyproject.toml"),
     *("docs", "posenc", "tests", ".ci", ".github", ".gitignore"),
 }  # fmt: skip
-# What every project may have beside: words to whoever comes, a lock file, and the configurations of tools.
+# What every project may have beside: words to whoever comes, in both languages, a lock file, configurations of tools.
 USUAL = re.compile(
-    r"(CODE_OF_CONDUCT|SECURITY)\.md|[\w-]+\.(lock|toml)|\.(editorconfig|gitattributes|devcontainer|pre-commit-config\.yaml)"
+    r"(CODE_OF_CONDUCT|SECURITY|CONTRIBUTING\.zh)\.md|[\w-]+\.(lock|toml)|\.(editorconfig|gitattributes|devcontainer|pre-commit-config\.yaml)"
 )
 
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-CORE = [path for path in (ROOT / "posenc").rglob("*.py") if not {"plot", "experiments"} & set(path.parts)]
+CORE = [
+    path for path in (ROOT / "posenc").rglob("*.py") if not {"plot", "experiments", "check"} & set(path.parts)
+]
 NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,
 }  # fmt: skip

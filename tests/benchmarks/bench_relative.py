@@ -28,7 +28,7 @@ def rows() -> Iterator[Row]:
     yield Row("table", "clone", 1.3, call(RelativeBias(HEADS, 128), N, N), clone)
     yield Row("KERPLE", "clone", 1.3, call(KerpleBias(HEADS), N, N), clone)
     both_ways = trained(t5, t5.parameters(), upstream, N)
-    yield Row("T5, forward + backward", "clone, twice", 5.0, both_ways, lambda: (clone(), clone()))
+    yield Row("T5, forward + backward", "clone, twice", 1.5, both_ways, lambda: (clone(), clone()))
     yield Row("FIRE (12, 512, 512)", "clone of it", 30.0, call(FireBias(HEADS), 512, 512), small.clone)
 
 
