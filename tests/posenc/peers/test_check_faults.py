@@ -8,11 +8,19 @@ import torch
 from torch import nn
 
 import posenc.check
-from posenc.check.tried import tiny_model as made
+from posenc.check.tried import tiny_model
 from tests.peers import modeling, peer
 
 Fault = Callable[[pytest.MonkeyPatch], Any]
 pytestmark = pytest.mark.slow
+
+
+def made(name: str, **fields: Any) -> Any:
+    """A tiny model of transformers; skipped without them."""
+    peer("transformers")
+    return tiny_model(name, **fields)
+
+
 FAULTS: dict[str, tuple[Fault, str]] = {}  # with words of the cause
 
 

@@ -16,6 +16,14 @@ from tests.peers import modeling, peer
 
 Patch = pytest.MonkeyPatch
 pytestmark = pytest.mark.slow
+
+
+def made(name: str, **fields: Any) -> Any:
+    """A tiny model of transformers; skipped without them."""
+    peer("transformers")
+    return tiny_model(name, **fields)
+
+
 FAULTS: dict[str, tuple[Callable[[Patch], Any], str]] = {}  # with words of the cause
 
 
@@ -39,7 +47,7 @@ def gpt2_drops_the_mask_while_decoding(patch: Patch) -> Any:
         return forward(self, input_ids, attention_mask=kept, past_key_values=past_key_values, **more)
 
     patch.setattr(gpt2, "forward", faulty)
-    return tiny_model("gpt2")
+    return made("gpt2")
 
 
 @planted("positions of new tokens")
@@ -51,7 +59,7 @@ def llama_turns_new_tokens_the_other_way(patch: Patch) -> Any:
         "apply_rotary_pos_emb",
         lambda q, k, cos, sin, **more: apply(q, k, cos, sin if q.shape[2] > 1 else -sin, **more),
     )
-    return tiny_model("llama")
+    return made("llama")
 
 
 @planted("positions of new tokens")
@@ -64,7 +72,7 @@ def bloom_makes_biases_of_the_new_token_alone(patch: Patch) -> Any:
         return forward(self, hidden_states, residual, alibi, *given, **more)
 
     patch.setattr(bloom, "forward", faulty)
-    return tiny_model("bloom")
+    return made("bloom")
 
 
 @planted("keys: not turned")
@@ -74,7 +82,7 @@ def qwen3_turns_queries_alone(patch: Patch) -> Any:
     patch.setattr(
         qwen3, "apply_rotary_pos_emb", lambda q, k, cos, sin, **more: (apply(q, k, cos, sin, **more)[0], k)
     )
-    return tiny_model("qwen3")
+    return made("qwen3")
 
 
 @planted("far from 0")
@@ -82,7 +90,7 @@ def gemma3_keeps_positions_in_a_byte(patch: Patch) -> Any:
     rotary = modeling("gemma3").Gemma3RotaryEmbedding
     forward = rotary.forward
     patch.setattr(rotary, "forward", lambda self, x, at, *kind: forward(self, x, at.to(torch.uint8), *kind))
-    return tiny_model("gemma3_text")
+    return made("gemma3_text")
 
 
 @planted("window")
@@ -97,7 +105,7 @@ def mistral_keeps_one_key_too_few(patch: Patch) -> Any:
         return full
 
     patch.setattr(layer, "update", faulty)
-    return tiny_model("mistral")
+    return made("mistral")
 
 
 @planted("a clamp")
@@ -110,7 +118,7 @@ def neox_has_angles_as_long_as_the_first_text(patch: Patch) -> Any:
         return forward(self, x, position_ids.clamp(max=self.longest))
 
     patch.setattr(rotary, "forward", faulty)
-    return tiny_model("gpt_neox")
+    return made("gpt_neox")
 
 
 @planted("what the pads hold gets in")
@@ -123,13 +131,13 @@ def bert_masks_pads_by_minus_one(patch: Patch) -> Any:
         return mask if mask is None else mask.clamp(min=-1)
 
     patch.setattr(bert, "create_bidirectional_mask", faulty)
-    return tiny_model("bert")
+    return made("bert")
 
 
 @planted("inv_freq")
 def llama_is_loaded_without_its_frequencies(patch: Patch) -> Any:
     """from_pretrained leaves empty memory where nothing in the file belongs."""
-    model, kind = tiny_model("llama"), modeling("llama").LlamaPreTrainedModel
+    model, kind = made("llama"), modeling("llama").LlamaPreTrainedModel
     initialize = kind._init_weights
 
     def faulty(self: Any, module: Any) -> None:
@@ -151,7 +159,7 @@ def glm4_has_the_keys_of_the_first_row(patch: Patch) -> Any:
         "eager_attention_forward",
         lambda module, q, k, v, *given, **more: attend(module, q, k[:1].expand_as(k), v, *given, **more),
     )
-    return tiny_model("glm4")
+    return made("glm4")
 
 
 @planted("crop")
@@ -162,7 +170,7 @@ def falcon_crops_the_oldest(patch: Patch) -> Any:
         self.keys, self.values = self.keys[..., -n:, :], self.values[..., -n:, :]
 
     patch.setattr(layer, "crop", faulty)
-    return tiny_model("falcon")
+    return made("falcon")
 
 
 @planted("attention sink")
@@ -179,7 +187,7 @@ def gpt_oss_forgets_its_sinks_while_decoding(patch: Patch) -> Any:
         return found
 
     patch.setattr(oss, "eager_attention_forward", faulty)
-    return tiny_model("gpt_oss")
+    return made("gpt_oss")
 
 
 @planted("positions of new tokens")
@@ -191,7 +199,7 @@ def opt_forgets_its_two_rows_while_decoding(patch: Patch) -> Any:
         return forward(self, mask, before, position_ids - 2 if before else position_ids)
 
     patch.setattr(table, "forward", faulty)
-    return tiny_model("opt")
+    return made("opt")
 
 
 @pytest.mark.parametrize("name", FAULTS)
