@@ -140,7 +140,7 @@ export class LiveFigure extends HTMLElement {
       const step = control.step ?? 1;
       if (log) this.stops[name] = stops(control);
       const [from, to, by] = log ? [0, this.stops[name].length - 1, 1] : [min, max, step];
-      const marks = control.marks?.map((mark) => `<option value="${mark}"></option>`).join("");
+      const marks = control.marks?.map((mark) => `<option value="${log ? this.stops[name].indexOf(mark) : mark}"></option>`).join("");
       row.className = "live-number";
       row.innerHTML = `${label}<input type="range" id="${id}" min="${from}" max="${to}" step="${by}"${marks ? ` list="${id}-marks"` : ""}>
         <input type="number" aria-label="${this.words[name]}" min="${min}" max="${max}" step="${isWhole(control) ? step : "any"}">`;

@@ -20,13 +20,14 @@ function* normal(seed) {
 
 class PaddingLeak extends LiveFigure {
   static box = [346, 222];
-  static rows = 3;
+  static rows = 4;
   static controls = [
     { name: "tokens", min: 0, max: PLACES, value: 5 },
     { name: "pads", options: ["codes", "zeros"], value: "codes" },
     { name: "mask", options: ["none", "key", "after"], value: "none" },
     { name: "causal", value: false },
     { name: "left", value: false },
+    { name: "query", min: 0, max: PLACES - 1, value: 0 },
   ];
   static words = {
     en: {
@@ -41,17 +42,19 @@ class PaddingLeak extends LiveFigure {
       after: "after softmax",
       causal: "causal",
       left: "pads on the left",
+      query: "query",
       axes: ["key position", "query position"],
       leak: "attention on pads",
       shares: ["real", "pads"],
       sentence: "shares of each query",
-      said({ tokens, mask }, into, out, sums, empty) {
+      said({ tokens, mask, query }, into, out, sums, empty, one) {
         const pads = PLACES - tokens;
         if (!tokens) return empty ? `All pads: ${empty} queries have no key at all.` : "All pads: nothing real to lose.";
         if (!pads) return "No pads: there is nothing to leak.";
         const parts = [`On average a real query spends ${into} of its attention on ${pads === 1 ? "1 pad" : `${pads} pads`}, a pad ${out} on real tokens.`];
         if (mask === "after") parts.push(`The weights of a real query sum to ${sums}.`);
         if (empty) parts.push(`Queries without any key: ${empty}.`);
+        parts.push(`Query ${query}, which is a ${one.pad ? "pad" : "real token"}, spends ${one.share} on pads.`);
         return parts.join(" ");
       },
       percent: (share) => `${shown(100 * share, 0)}\u00a0%`,
@@ -68,17 +71,19 @@ class PaddingLeak extends LiveFigure {
       after: "softmax 之后",
       causal: "因果",
       left: "填充在左",
+      query: "查询",
       axes: ["键的位置", "查询的位置"],
       leak: "落在填充上的注意力",
       shares: ["真实", "填充"],
       sentence: "各查询的份额",
-      said({ tokens, mask }, into, out, sums, empty) {
+      said({ tokens, mask, query }, into, out, sums, empty, one) {
         const pads = PLACES - tokens;
         if (!tokens) return empty ? `全是填充：${empty} 个查询一个键也没有。` : "全是填充：没有真实词元可以受害。";
         if (!pads) return "没有填充，也就没有泄漏。";
         const parts = [`真实查询平均把 ${into} 的注意力花在 ${pads} 个填充上，填充平均把 ${out} 花在真实词元上。`];
         if (mask === "after") parts.push(`真实查询的权重之和为 ${sums}。`);
         if (empty) parts.push(`一个键也没有的查询：${empty} 个。`);
+        parts.push(`第 ${query} 个查询是${one.pad ? "填充" : "真实词元"}，把 ${one.share} 花在填充上。`);
         return parts.join("");
       },
       percent: (share) => `${shown(100 * share, 0)}%`,
@@ -127,13 +132,18 @@ class PaddingLeak extends LiveFigure {
       this.label(x, TOP + SIDE + 12, shown(share, share === 0.5 ? 1 : 0));
     }
     this.label(BARS + WIDTH / 2, TOP + SIDE + 27, words.sentence);
+    this.frames = [[LEFT, SIDE], [BARS, WIDTH]].map(([x, width]) =>
+      this.add("rect", { x, width, height: CELL, fill: "none", stroke: "currentColor", "stroke-width": 1.2, "pointer-events": "none" }),
+    );
+    const bars = this.add("rect", { x: BARS, y: TOP, width: WIDTH, height: SIDE, fill: "transparent" });
+    this.onpick(bars, (x, y) => this.pick({ query: this.within("query", (y - TOP) / CELL - 0.5) }));
     [BLUE, ORANGE].forEach((fill, n) => {
       this.add("rect", { x: BARS + 8 + 62 * n, y: TOP - 17, width: 10, height: 10, fill });
       this.label(BARS + 22 + 62 * n, TOP - 8, words.shares[n], { "text-anchor": "start" });
     });
   }
 
-  draw({ tokens, pads, mask, causal, left }) {
+  draw({ tokens, pads, mask, causal, left, query }) {
     const first = left ? PLACES - tokens : 0;
     const isPad = this.embeddings.map((_, n) => n < first || n >= first + tokens);
     const inputs = isPad.map((pad, n) => {
@@ -170,13 +180,15 @@ class PaddingLeak extends LiveFigure {
     this.into = leakIn(weights, isPad);
     this.out = leakOut(weights, isPad);
     this.empty = empty;
+    this.one = { pad: isPad[query], share: this.words.percent(own(weights[query], true)) };
+    for (const frame of this.frames) set(frame, { y: TOP + CELL * query });
     this.sums = [...new Set([Math.min(...sums), Math.max(...sums)].map((x) => shown(x)))].join("–");
     set(this.heading, { text: `${this.words.leak} ${this.words.percent(this.into)}` });
   }
 
   say(state) {
     const { percent, said } = this.words;
-    return said(state, percent(this.into), percent(this.out), this.sums, this.empty);
+    return said(state, percent(this.into), percent(this.out), this.sums, this.empty, this.one);
   }
 }
 customElements.define("live-padding-leak", PaddingLeak);

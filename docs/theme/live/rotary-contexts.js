@@ -20,7 +20,7 @@ class RotaryContexts extends LiveFigure {
   static box = [346, 302];
   static rows = 5;
   static controls = [
-    { name: "length", min: 512, max: 131072, log: true, twos: true, value: 32768 },
+    { name: "length", min: 512, max: 131072, log: true, twos: true, value: 32768, marks: [4096, 8192, 32768, 131072] },
     { name: "factor", min: 1, max: 32, step: 0.01, log: true, value: 8 },
     { name: "pair", min: 0, max: 63, value: 45 },
     { name: "method", options: Object.keys(METHODS), value: "ntk" },

@@ -62,12 +62,12 @@ class WordOrder extends LiveFigure {
       blind: (above, below) => [
         "0",
         "is the largest change: not one number differs.",
-        `Eight numbers for each word, from one untrained layer of attention: blue below 0, orange above. “${below}” has the very numbers of “${above}”: they cannot be told apart.`,
+        `Eight numbers for each word, from one untrained layer of attention: blue below 0, orange above. A whole thread joins equal numbers, so “${below}” cannot be told from “${above}”.`,
       ],
       sees: (above, below, change) => [
         change,
         "is the largest change of a number.",
-        `Now what becomes of a word depends on its place, so the numbers of “${below}” are not those of “${above}”, and a model can learn to tell the two apart.`,
+        `A torn thread joins numbers that differ. Now what becomes of a word depends on its place, and a model can learn to tell “${below}” from “${above}”.`,
       ],
     },
     zh: {
@@ -85,12 +85,12 @@ class WordOrder extends LiveFigure {
       blind: (above, below) => [
         "0",
         "是最大的变化：一个数也没有变。",
-        `一层没有训练过的注意力，把每个词算成八个数，蓝色小于 0，橙色大于 0。“${below}”的数就是“${above}”的数：光看这些数，谁也说不出刚才说的是哪一句。`,
+        `一层没有训练过的注意力，把每个词算成八个数，蓝色小于 0，橙色大于 0。线没有断，两头的数就相等：光看这些数，谁也说不出是“${above}”还是“${below}”。`,
       ],
       sees: (above, below, change) => [
         change,
         "是最大的变化：变得最多的数变了这么多。",
-        `现在一个词算出什么，要看它站在哪里，所以“${below}”的数不同于“${above}”的数，模型就能学会分辨这两句。`,
+        `线断了，两头的数就不等。现在一个词算出什么，要看它站在哪里，模型就能学会分辨“${above}”和“${below}”。`,
       ],
     },
   };
