@@ -307,6 +307,13 @@ class _Reader:
         }
         if "rotary_dim" in self.fields and self.model not in _READ_ROTARY_DIM and "rotary_dim" not in handled:
             ignored["rotary_dim"] = _CURES["rotary_dim"]
+        for name in ("first_k_dense_replace", "mlp_layer_types"):
+            dense = self.fields.get(name) or ()
+            full = (
+                self.model == "cohere2_moe" and self.fields.get("prefix_dense_sliding_window_pattern", 1) == 1
+            )
+            if full and name not in handled and (dense if isinstance(dense, int) else "dense" in dense):
+                ignored[name] = "dense layers turn, though they are full"
         if ignored:
             said = "; ".join(f"{name}: {cure}" for name, cure in ignored.items())
             raise ValueError(
@@ -364,10 +371,11 @@ class _Reader:
             }
         whole = self._whole("all", dict(given))
         unturned = self.known.get("unturned")
-        if unturned == "full_attention" and (
-            self.fields.get("sliding_window") or "layer_types" in self.fields
-        ):
+        no_window = "sliding_window" in self.given_null  # left out, it is that of the model's class
+        if unturned == "full_attention" or (unturned == "full_beside_windows" and not no_window):
             return {"sliding_attention": whole, "full_attention": None}
+        if unturned == "windowless":
+            return {"sliding_attention": None if no_window else whole, "full_attention": None}
         if unturned == "no_rope_layers":
             return {"turned": whole, "not_turned": None}
         if unturned == "layer_rope_theta" and "layer_rope_theta" in self.fields:
@@ -514,7 +522,8 @@ class _Reader:
         )
 
     def _log_scale(self, parameters: dict[str, Any] | None) -> tuple[float, int, int] | None:
-        if self.fields.get("attn_temperature_tuning") and parameters is None:
+        tuned = self.fields.get("attn_temperature_tuning", self.known.get("softmax") == "temperature")
+        if tuned and parameters is None:
             return float(self.fields.get("attn_scale", 0.1)), int(self.fields.get("floor_scale", 8192)), 1
         beta = (parameters or {}).get("llama_4_scaling_beta")
         if beta:

@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -277,3 +278,52 @@ def test_what_is_refused_is_said_and_is_no_more_than_a_tenth() -> None:
     for name in REFUSED:
         with pytest.raises(ValueError, match=r"not read|pass part"):
             from_config(default(name).to_dict())
+
+
+BY_WINDOW = [
+    name for name, row in reading._model_types().items() if re.search("full|windowless", row["unturned"])
+]
+
+
+@pytest.mark.parametrize("name", BY_WINDOW)
+@pytest.mark.parametrize("window", ["its class's", None, 8])
+def test_which_layers_turn_is_what_the_model_does(
+    name: str, window: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By what each layer of a tiny model calls, with its class's window, none, and another."""
+    given: dict[str, Any] = {
+        "model_type": name, "hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 5, "head_dim": 16,
+        "num_attention_heads": 2, "num_key_value_heads": 2, "vocab_size": 64, "pad_token_id": 0,
+    }  # fmt: skip
+    if window != "its class's":
+        given["sliding_window"] = window
+    few = {"num_experts": 2, "num_experts_per_tok": 1, "moe_intermediate_size": 8, "num_local_experts": 2}
+    if window is None:  # then no layer has one
+        given["layer_types"] = ["full_attention"] * 5
+    try:
+        config = MAPPING[name](**{key: value for key, value in given.items() if key != "model_type"} | few)
+        model = peer("transformers").AutoModel.from_config(config, attn_implementation="eager").eval()
+        model(torch.arange(6)[None])
+    except (peer("huggingface_hub.errors").StrictDataclassError, ValueError):
+        assert window is None, "it may want a window"
+        assert name != "exaone4", "and at least one does not"
+        return
+    turned: list[int] = []
+    at = [-1]
+    for place, layer in enumerate(model.layers):
+        layer.register_forward_pre_hook(
+            lambda *_, place=place, **__: at.__setitem__(0, place), with_kwargs=True
+        )
+    code = modeling(config)
+    theirs = code.apply_rotary_pos_emb
+
+    def noted(*inputs: Any, **more: Any) -> Any:
+        turned.append(at[0])
+        return theirs(*inputs, **more)
+
+    monkeypatch.setattr(code, "apply_rotary_pos_emb", noted)
+    model(torch.arange(6)[None])
+    found = from_config(given)
+    kinds = list(found.layers or getattr(config, "layer_types", None) or ["all"] * 5)
+    says = [found.kinds[kind if kind in found.kinds else "all"].turns for kind in kinds]
+    assert [place in turned for place in range(5)] == says

@@ -109,7 +109,18 @@ def test_layers_turn_as_the_frequencies_say() -> None:
     assert layers["sliding_attention"] is not None
 
 
+def test_full_layers_turn_or_not_as_the_window_says() -> None:
+    exaone = LLAMA | {"model_type": "exaone4", "layer_types": ["full_attention"] * 2}
+    assert from_config(exaone | {"sliding_window": None}).kinds["all"].turns
+    assert not from_config(exaone | {"sliding_window": 4096}).kinds["full_attention"].turns
+    assert not from_config(LLAMA | {"model_type": "cohere2"}).kinds["full_attention"].turns
+    with pytest.raises(ValueError, match="first_k_dense_replace: dense layers turn, though they are full"):
+        from_config(LLAMA | {"model_type": "cohere2_moe", "first_k_dense_replace": 1})
+
+
 def test_what_a_file_leaves_out_is_the_default_of_its_class() -> None:
+    llama4 = from_config(LLAMA | {"model_type": "llama4_text"}).kinds["not_turned"]
+    assert llama4.log_scale == (0.1, 8192, 1)
     kinds = {
         name: from_config(LLAMA | {"model_type": name}).kinds["all"] for name in ("llama", "helium", "glm")
     }
