@@ -45,13 +45,22 @@ def turn_complex(x: Array, code: Array, layout: Layout, xp: Namespace) -> Array:
     if n < x.shape[-1]:
         return _with_rest(turn_complex(x[..., :n], code, layout, xp), x, xp)
     narrow = x.dtype not in (xp.float32, xp.float64)
-    z = to_complex(x.float() if narrow else x, layout, xp)
-    if layout == "half" and x.ndim > 1 and xp.is_inference_mode_enabled():
-        z *= code  # z is a copy, and nobody will ask for derivatives
+    wide = x.float() if narrow else x
+    if layout == "half" and not (xp.is_grad_enabled() and (x.requires_grad or code.requires_grad)):
+        turned = _turn_halves(wide, code, xp)
     else:
-        z = z * code
-    turned = from_complex(z, layout, xp)
+        turned = from_complex(to_complex(wide, layout, xp) * code, layout, xp)
     return turned.to(x.dtype) if narrow else turned
+
+
+def _turn_halves(x: Array, code: Array, xp: Namespace) -> Array:
+    """`turn_complex` in halves with fewer copies; derivatives would make it slow."""
+    cos, sin = code.real, code.imag.contiguous()  # steps of two would cost more than this copy
+    turned = x * xp.concat([cos, cos], axis=-1)
+    (first, second), (a, b) = split(turned, "half"), split(x, "half")
+    first.addcmul_(b, sin, value=-1)
+    second.addcmul_(a, sin)
+    return turned
 
 
 def split(x: Array, layout: Layout) -> tuple[Array, Array]:
