@@ -37,6 +37,7 @@ from press import (
     made,
     markup,
     material,
+    page_facts,
     reading_order,
     said,
     search,
@@ -237,6 +238,9 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
     if name in BOOK.run_in_page:
         context["runtime"] = pyodide.config()
     context["way"], missing = reading_order.way(name, BOOK)
+    context["correction"] = page_facts.correction(name, BOOK)
+    if address := page.canonical_url:
+        context["structured"] = page_facts.structured(name, BOOK, config.site_name, address, context["way"])
     for fault in [*languages.missing(name, BOOK), *missing]:
         log.warning(fault)
 

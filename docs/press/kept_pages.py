@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from press import cache, glossary, live, made, markup, pages, said, snippets
+from press import cache, glossary, live, made, markup, page_facts, pages, said, snippets
 from press.book import Book, Prepared
 from press.languages import LANGUAGES
 from press.running import dependencies
@@ -114,6 +114,7 @@ def _common(book: Book, names: list[str], configs: Iterable[Path]) -> str:
     """One name for what all pages of a book depend on, besides their own text and posenc."""
     libraries = sorted({(each.name, each.version) for each in metadata.distributions()})
     parts: list[str | bytes] = [book.language, book.url, str(book.executes), repr(libraries), cache.digest()]
+    parts += [page_facts.repository(), (cache.ROOT / "CITATION.cff").read_bytes()]
     if pyodide.there():  # which blocks run in the page depends on what modules of posenc import
         parts += [json.dumps(pyodide.config(), sort_keys=True), repr(dependencies.sources().imports)]
     parts += [made() for given in live.HANDED_ON.values() for made in given.values()]

@@ -557,7 +557,7 @@ DRAGGED: list[tuple[str, list[tuple[list[tuple[float, float]], dict[str, Any]]]]
     ),
     ("alibi-slopes", [([(145.4, 69.2), (174, 115)], {"back": 100, "content": 0.342})]),
     ("grid-code", [([(82.5, 105.5), (38.5, 160.5)], {"row": 11, "column": 2})]),
-    ("padding-leak", [([(113, 130), (62, 120)], {"tokens": 2})]),
+    ("padding-leak", [([(113, 130), (62, 120)], {"tokens": 2}), ([(240, 128)], {"query": 5})]),
     ("t5-buckets", [([(142.9, 60), (136.7, 60)], {"length": 74}), ([(120.4, 60)], {"k": -100})]),
 ]
 
@@ -867,6 +867,13 @@ def test_masks_stop_the_leak_that_they_stop(page: Page, address: str) -> None:
         assert re.search(r"sum to 0\.\d\d", moved.said), "the pads are still in the denominator"
     leak(tokens=5, left=True, causal=True, mask="key")
     assert "without any key: 4" in moved.said
+    average, shares = leak(), []
+    for query in range(9):
+        moved.set({"query": query})
+        kind, share = re.findall(r"a (pad|real token): (\d+)", moved.said)[0]
+        assert (kind == "pad") == (query >= 5)
+        shares += [int(share)] * (kind != "pad")
+    assert np.mean(shares) == pytest.approx(average, abs=0.5)
 
 
 def _compared(results: Results, state: dict[str, str]) -> str:

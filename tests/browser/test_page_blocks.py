@@ -147,7 +147,7 @@ def run(browser: Browser, site: Path, wanted: list[Block], gone: str = "") -> Vi
 
 
 @pytest.fixture(
-    scope="module", params=[20, pytest.param(1, marks=pytest.mark.slow)], ids=["a twentieth", "all"]
+    scope="module", params=[60, pytest.param(1, marks=pytest.mark.slow)], ids=["a sixtieth", "all"]
 )
 def ran(request: pytest.FixtureRequest, browser: Browser, site: Path) -> tuple[list[Block], Visit]:
     """Blocks of the site, and some that are bad, as they ran; and what was fetched for them."""

@@ -132,7 +132,7 @@ COVERED = """() => {
 }"""
 
 FETCHED = (
-    """addEventListener("load", () => setTimeout(() => import(new URL("runtime/block.js", location)), 900))"""
+    """addEventListener("load", () => setTimeout(() => import(new URL("runtime/block.js", location)), 300))"""
 )
 
 

@@ -199,6 +199,32 @@ def preview(page: Page) -> Iterator[str]:
         yield "the description is in the other language"
 
 
+@PAGE(
+    (ORDER, '"@type": "Chapter"', '"@type": "WebPage"', "the page is a WebPage"),
+    (ORDER, '"position": 2', '"position": 3', "position: 3"),
+    (ORDER, "application/ld+json", "text/plain", "nothing is said to search engines"),
+)
+def structured(page: Page) -> Iterator[str]:
+    """What is said to search engines in the words of schema.org agrees with the page and its place in the book."""
+    if not page.made:
+        return
+    script = page.html.select_one('script[type="application/ld+json"]')
+    if script is None:
+        yield "nothing is said to search engines"
+        return
+    said = json.loads(script.get_text())
+    place = page.html.select_one(".book-way progress")
+    kind = "Book" if page.name == "index" else "Chapter" if place else "WebPage"
+    if said["@type"] != kind:
+        yield f"the page is a {said['@type']}"
+    if place and said.get("position") != int(str(place["value"])):
+        yield f"position: {said.get('position')}"
+    if kind != "Book" and (said["name"] != page.meta["title"] or not said["url"].endswith(f"/{page}")):
+        yield f"{said['name']} at {said['url']}"
+    if said.get("isPartOf", said)["license"] not in (ROOT / "LICENSE").read_text(encoding="utf-8"):
+        yield "another licence"
+
+
 # --- The site as a whole ------------------------------------------------------------------------------------
 
 

@@ -122,7 +122,7 @@ def third_parties(page: Page) -> Iterator[str]:
         if tag.name == "link" and {str(word).lower() for word in tag.get_attribute_list("rel")} <= ignored:
             continue
         held = [str(value) for name, value in tag.attrs.items() if (tag.name, name) not in NAMES]
-        if tag.name in ("script", "style"):
+        if tag.name in ("script", "style") and tag.get("type") != "application/ld+json":  # that is data
             held.append(tag.get_text())
         yield from (f"<{tag.name}> {url}" for url in ELSEWHERE.findall(" ".join(held)))
 

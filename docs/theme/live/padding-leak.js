@@ -47,14 +47,14 @@ class PaddingLeak extends LiveFigure {
       leak: "attention on pads",
       shares: ["real", "pads"],
       sentence: "shares of each query",
-      said({ tokens, mask, query }, into, out, sums, empty, one) {
+      said({ tokens, mask, query }, into, out, empty, one) {
         const pads = PLACES - tokens;
         if (!tokens) return empty ? `All pads: ${empty} queries have no key at all.` : "All pads: nothing real to lose.";
         if (!pads) return "No pads: there is nothing to leak.";
         const parts = [`On average a real query spends ${into} of its attention on ${pads === 1 ? "1 pad" : `${pads} pads`}, a pad ${out} on real tokens.`];
-        if (mask === "after") parts.push(`The weights of a real query sum to ${sums}.`);
         if (empty) parts.push(`Queries without any key: ${empty}.`);
-        parts.push(`Query ${query}, which is a ${one.pad ? "pad" : "real token"}, spends ${one.share} on pads.`);
+        if (mask === "after") parts.push(`The weights of query ${query} sum to ${one.sum}.`);
+        else parts.push(`Query ${query}, a ${one.pad ? "pad" : "real token"}: ${one.share} on pads.`);
         return parts.join(" ");
       },
       percent: (share) => `${shown(100 * share, 0)}\u00a0%`,
@@ -76,14 +76,14 @@ class PaddingLeak extends LiveFigure {
       leak: "落在填充上的注意力",
       shares: ["真实", "填充"],
       sentence: "各查询的份额",
-      said({ tokens, mask, query }, into, out, sums, empty, one) {
+      said({ tokens, mask, query }, into, out, empty, one) {
         const pads = PLACES - tokens;
         if (!tokens) return empty ? `全是填充：${empty} 个查询一个键也没有。` : "全是填充：没有真实词元可以受害。";
         if (!pads) return "没有填充，也就没有泄漏。";
         const parts = [`真实查询平均把 ${into} 的注意力花在 ${pads} 个填充上，填充平均把 ${out} 花在真实词元上。`];
-        if (mask === "after") parts.push(`真实查询的权重之和为 ${sums}。`);
         if (empty) parts.push(`一个键也没有的查询：${empty} 个。`);
-        parts.push(`第 ${query} 个查询是${one.pad ? "填充" : "真实词元"}，把 ${one.share} 花在填充上。`);
+        if (mask === "after") parts.push(`第 ${query} 个查询的权重之和为 ${one.sum}。`);
+        else parts.push(`第 ${query} 个查询（${one.pad ? "填充" : "真实词元"}）：${one.share} 花在填充上。`);
         return parts.join("");
       },
       percent: (share) => `${shown(100 * share, 0)}%`,
@@ -158,13 +158,11 @@ class PaddingLeak extends LiveFigure {
     if (mask === "after") for (const row of weights) isPad.forEach((pad, u) => pad && (row[u] = 0));
     const most = Math.max(...weights.flat());
     const own = (row, which) => row.reduce((total, weight, u) => total + (isPad[u] === which ? weight : 0), 0);
-    const sums = [];
     let empty = 0;
     weights.forEach((row, t) => {
       const [real, toPads] = [own(row, false), own(row, true)];
       const none = row.every((_, u) => hidden(t, u));
       empty += none;
-      if (!isPad[t]) sums.push(real + toPads);
       row.forEach((weight, u) => {
         set(this.cells[t][u].weight, { "fill-opacity": most ? weight / most : 0 });
         set(this.cells[t][u].cross, { opacity: hidden(t, u) || (mask === "after" && isPad[u]) ? 1 : 0 });
@@ -180,15 +178,15 @@ class PaddingLeak extends LiveFigure {
     this.into = leakIn(weights, isPad);
     this.out = leakOut(weights, isPad);
     this.empty = empty;
-    this.one = { pad: isPad[query], share: this.words.percent(own(weights[query], true)) };
+    const [real, toPads] = [own(weights[query], false), own(weights[query], true)];
+    this.one = { pad: isPad[query], share: this.words.percent(toPads), sum: shown(real + toPads) };
     for (const frame of this.frames) set(frame, { y: TOP + CELL * query });
-    this.sums = [...new Set([Math.min(...sums), Math.max(...sums)].map((x) => shown(x)))].join("–");
     set(this.heading, { text: `${this.words.leak} ${this.words.percent(this.into)}` });
   }
 
   say(state) {
     const { percent, said } = this.words;
-    return said(state, percent(this.into), percent(this.out), this.sums, this.empty, this.one);
+    return said(state, percent(this.into), percent(this.out), this.empty, this.one);
   }
 }
 customElements.define("live-padding-leak", PaddingLeak);

@@ -113,7 +113,7 @@ def test_the_digest_knows_settings_and_schemes(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(
-    ("scheme", "task"), [("rotary_window", "back"), pytest.param("alibi", "copy", marks=pytest.mark.slow)]
+    ("scheme", "task"), [("rotary_window", "back"), pytest.param("alibi", "language", marks=pytest.mark.slow)]
 )
 def test_a_point_trained_anew_lies_within_the_spread(scheme: str, task: str) -> None:
     kept = extrapolation_results()
@@ -134,9 +134,9 @@ def test_a_changed_formula_is_seen_by_training_anew(monkeypatch: pytest.MonkeyPa
     """Planted: slopes of the wrong sign. No digest of this folder can know it; a training does."""
     kept, forward = extrapolation_results(), AlibiBias.forward
     monkeypatch.setattr(AlibiBias, "forward", lambda self, n: -forward(self, n))
-    found = train_extrapolation("alibi", "copy", seed=1, rate=kept.rate("alibi", "copy"))
+    found = train_extrapolation("alibi", "language", seed=1, rate=kept.rate("alibi", "language"))
     with pytest.raises(AssertionError):
-        near(np.array(found.scores), kept.scores("alibi", "copy"))
+        near(np.array(found.scores), kept.scores("alibi", "language"))
 
 
 @pytest.mark.parametrize(
