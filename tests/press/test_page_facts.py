@@ -1,7 +1,6 @@
 """Where the text of a page is corrected. What it says to search engines, sitecheck reads in the site."""
 
 import pytest
-
 from press import page_facts
 from press.book import Book
 from press.cache import ROOT
