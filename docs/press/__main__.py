@@ -1,7 +1,8 @@
-"""The commands of the book: `python -m press check | outputs | offline | runtime`, each with --help.
+"""The commands of the book: `python -m press check | outputs | twins | offline | runtime`, each with --help.
 
 check     reads all sources: fences, links, both languages side by side, words, typography
 outputs   writes what the blocks print into their pages, in both languages, and shows what has changed
+twins     says that sections say the same in both languages, of which one has changed
 offline   makes the zip and the PDFs
 runtime   fetches Python for the pages, once
 """
@@ -12,6 +13,7 @@ import sys
 COMMANDS = {
     "check": "press.check.cli:main",
     "outputs": "press.check.cli:write_outputs",
+    "twins": "press.check.twins:main",
     "offline": "press.offline.archive:main",
     "runtime": "press.runtime.fetch:main",
 }

@@ -7,6 +7,7 @@ facts               names, numbers and letters, held against posenc, the outputs
 planted             what each check must find
 terms               one word for an idea, from docs/terms.yml
 typography          Chinese as a proofreader reads it
+twins               sections of which only one language has changed
 update_outputs      what blocks print, written anew into their pages
 cli                 the command: one way through all of it
 """

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 
 from press import cache, made, references
 from press.cache import ROOT
-from press.check import facts, pages, terms, update_outputs
+from press.check import facts, pages, terms, twins, update_outputs
 from press.pages import Page, read
 from press.running import outputs
 
@@ -104,6 +104,7 @@ def main(arguments: list[str], write: bool = False) -> int:
         readme = {} if wanted.names else {"README.md": read(ROOT / "README.md")}
         found += faults_of_runs({**books, "": readme}, write)
     found += faults_of_books(_wanted(wanted.names))
+    found += twins.faults(books, twins.confirmed())
     if not wanted.names:
         found += faults_beside_pages()
     named = {cache.shown(page.path) for page in books["zh"].values()} if wanted.names else None

@@ -1,0 +1,98 @@
+"""Two originals, kept together: a section that has changed in one language only is named.
+
+    python -m press twins                           # all sections say the same in both languages: somebody has read
+    python -m press twins rotary masks              # those of two chapters do
+
+docs/twins.txt has a line for each section: its page and id, and a digest of its words in each language. Where one
+language has changed and the other has not, `press check` names the section, until the other has changed as well or
+somebody confirms that both say the same. Blocks are held together by other checks, and a lab has both languages in one
+file.
+"""
+
+import argparse
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+
+from press import cache
+from press.check.pages import chapters
+from press.pages import Page
+
+FILE = cache.ROOT / "docs" / "twins.txt"
+Books = Mapping[str, Mapping[str, Page]]
+Pairs = dict[str, tuple[str, str]]  # of digests, by 'rotary.md#score'
+
+
+def digests(page: Page) -> dict[str, tuple[str, int]]:
+    """A digest of each section's words, and the line where it begins, by its id; `top` is before all headings."""
+    lines = page.text.splitlines()
+    for fence in page.fences:
+        lines[fence.line - 1 : fence.end] = [""] * (fence.end - fence.line + 1)
+    starts = [(1, "top"), *((heading.line, heading.id) for heading in page.headings), (len(lines) + 1, "")]
+    words = {
+        id: (" ".join(lines[line - 1 : end - 1]).split(), line)
+        for (line, id), (end, _) in itertools.pairwise(starts)
+    }
+    return {
+        id: (hashlib.sha256(" ".join(said).encode()).hexdigest()[:8], line)
+        for id, (said, line) in words.items()
+    }
+
+
+def _sections(books: Books) -> Iterator[tuple[str, tuple[str, str], tuple[str, str]]]:
+    """Each section that both languages have, its pair of digests, and where it stands in both."""
+    for name, english in books["en"].items():
+        chinese = books["zh"].get(name)
+        if chinese and not (english.is_lab or english.is_draft or chinese.is_draft):
+            ours, theirs = digests(english), digests(chinese)
+            for id in ours.keys() & theirs.keys():
+                places = tuple(
+                    f"{cache.shown(page.path)}:{found[id][1]}"
+                    for page, found in ((english, ours), (chinese, theirs))
+                )
+                yield f"{name}#{id}", (ours[id][0], theirs[id][0]), (places[0], places[1])
+
+
+def confirmed() -> Pairs:
+    """What somebody has confirmed."""
+    rows = [line.split() for line in FILE.read_text(encoding="utf-8").splitlines()] if FILE.exists() else []
+    return {section: (english, chinese) for section, english, chinese in rows}
+
+
+def faults(books: Books, pairs: Pairs) -> Iterator[str]:
+    """Sections of which only one language has changed since they were confirmed."""
+    for section, pair, places in _sections(books):
+        changed = [new != old for new, old in zip(pair, pairs.get(section, pair), strict=True)]
+        if sum(changed) == 1:
+            here, there = places if changed[0] else places[::-1]
+            yield (
+                f"{here}: this section has changed, and that at {there} has not; if both still say the same: "
+                f"python -m press twins {section.partition('.md')[0]}"
+            )
+
+
+def confirm(books: Books, pairs: Pairs) -> Pairs:
+    """The pairs with these pages as they are now; sections that are gone are left out."""
+    kept = {section: pair for section, pair in pairs.items() if section.partition("#")[0] not in books["en"]}
+    return dict(sorted({**kept, **{section: pair for section, pair, _ in _sections(books)}}.items()))
+
+
+def main(arguments: Iterable[str]) -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="press twins", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", help="chapters, such as order; without any, everything")
+    names = parser.parse_args([*arguments]).names
+    books = chapters()
+    for name in set(names) - {name.removesuffix(".md") for name in books["en"]}:
+        parser.error(f"there is no chapter {name}")
+    wanted = {
+        language: {
+            name: page for name, page in book.items() if not names or name.removesuffix(".md") in names
+        }
+        for language, book in books.items()
+    }
+    before = confirmed() if names else {}
+    after = confirm(wanted, before)
+    FILE.write_text(
+        "".join(f"{section} {' '.join(pair)}\n" for section, pair in after.items()), encoding="utf-8"
+    )

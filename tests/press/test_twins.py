@@ -1,0 +1,63 @@
+"""What names a section of which only one language has changed."""
+
+from pathlib import Path
+
+import pytest
+from press import pages
+from press.check import planted, twins
+
+
+def book(language: str, old: str = "", new: str = "") -> dict[str, pages.Page]:
+    assert old in planted.GOOD[language]
+    text = planted.GOOD[language].replace(old, new, 1)
+    return {"a.md": pages.parse(text, Path(f"docs/{language}/a.md"))}
+
+
+SAME = {"en": book("en"), "zh": book("zh")}
+(HEADING,) = [heading for heading in SAME["en"]["a.md"].headings if heading.id == "one"]
+ENGLISH = (f"{HEADING.text} {{#one}}\n", f"{HEADING.text} {{#one}}\n\nOne more sentence.\n")
+(HEADING_ZH,) = [heading for heading in SAME["zh"]["a.md"].headings if heading.id == "one"]
+CHINESE = (f"{HEADING_ZH.text} {{#one}}\n", f"{HEADING_ZH.text} {{#one}}\n\n再说一句。\n")
+
+
+def test_a_change_in_one_language_is_named_until_the_other_follows_or_somebody_confirms_it() -> None:
+    confirmed = twins.confirm(SAME, {})
+    changed = {"en": book("en", *ENGLISH), "zh": SAME["zh"]}
+    assert [*twins.faults(SAME, confirmed)] == []
+    (fault,) = twins.faults(changed, confirmed)
+    assert fault.startswith(f"docs/en/a.md:{HEADING.line}: ")
+    assert f"docs/zh/a.md:{HEADING_ZH.line} has not" in fault
+    assert fault.endswith("twins a")
+    (fault,) = twins.faults({"en": SAME["en"], "zh": book("zh", *CHINESE)}, confirmed)
+    assert fault.startswith(f"docs/zh/a.md:{HEADING_ZH.line}: ")
+    assert [*twins.faults({"en": changed["en"], "zh": book("zh", *CHINESE)}, confirmed)] == []
+    assert [*twins.faults(changed, twins.confirm(changed, confirmed))] == []
+
+
+def test_a_draft_may_be_behind_and_blocks_are_none_of_this() -> None:
+    confirmed = twins.confirm(SAME, {})
+    draft = book("en", *ENGLISH)["a.md"]
+    draft = pages.parse(draft.text.replace("title:", "draft: true\ntitle:", 1), draft.path)
+    assert [*twins.faults({"en": {"a.md": draft}, "zh": SAME["zh"]}, confirmed)] == []
+    code = SAME["en"]["a.md"].blocks[0].parts[0].code
+    assert [*twins.faults({"en": book("en", code, f"{code}\n"), "zh": SAME["zh"]}, confirmed)] == []
+
+
+def test_sections_that_are_gone_are_not_kept_and_other_pages_are(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The command, for one chapter of this project."""
+    before = {"rotary.md#gone": ("0", "1"), "gone.md#top": ("2", "3"), "masks.md#top": ("4", "5")}
+    monkeypatch.setattr(twins, "FILE", tmp_path / "twins.txt")
+    twins.FILE.write_text(
+        "".join(f"{key} {' '.join(pair)}\n" for key, pair in before.items()), encoding="utf-8"
+    )
+    twins.main(["rotary"])
+    after = twins.confirmed()
+    assert "rotary.md#gone" not in after
+    assert "rotary.md#top" in after
+    assert after["masks.md#top"] == ("4", "5")
+    with pytest.raises(SystemExit):
+        twins.main(["nowhere"])
+    twins.main([])
+    assert "gone.md#top" not in twins.confirmed()
