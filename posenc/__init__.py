@@ -73,7 +73,9 @@ if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> object:
         """Where a name is that is not here."""
-        hint = f": import posenc.{name}" if name in ("check", "experiments", "nn", "plot") else ""
+        hint = (
+            f": import posenc.{name}" if name in ("check", "exercises", "experiments", "nn", "plot") else ""
+        )
         if hint or name.startswith("_"):
             raise AttributeError(f"module 'posenc' has no attribute {name!r}{hint}")
         from posenc import _missing

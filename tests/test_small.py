@@ -10,7 +10,9 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CORE = [
-    path for path in (ROOT / "posenc").rglob("*.py") if not {"plot", "experiments", "check"} & set(path.parts)
+    path
+    for path in (ROOT / "posenc").rglob("*.py")
+    if not {"plot", "experiments", "check", "exercises"} & set(path.parts)
 ]
 NO_CODE = {
     tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER,

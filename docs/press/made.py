@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from press import BookError, glossary, references
+from press import BookError, exercises, glossary, references
 from press.pages import Page, parse
 
 MADE: dict[str, Callable[[Path], str]] = {
@@ -18,12 +18,14 @@ MADE: dict[str, Callable[[Path], str]] = {
     "words": glossary.side_by_side,
     "references": references.listed,
     "book": references.book_entry,
+    "exercises": exercises.listed,
 }
 _PLACE = re.compile(r"^<!-- made: (\w+) -->$", re.MULTILINE)
 
 
 def filled(markdown: str, book: Path) -> str:
-    """The page with what is made for it; `book` is the folder of its book."""
+    """The page with what is made for it; `book` is the folder of its book, or that of its exercises."""
+    book = book.parent if book.name == exercises.FOLDER else book
 
     def made(match: re.Match[str]) -> str:
         if match[1] not in MADE:
@@ -32,7 +34,7 @@ def filled(markdown: str, book: Path) -> str:
             )
         return MADE[match[1]](book)
 
-    return _PLACE.sub(made, references.with_keys(markdown))
+    return _PLACE.sub(made, exercises.filled(references.with_keys(markdown), book))
 
 
 def whole(page: Page) -> Page:

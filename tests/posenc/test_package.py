@@ -120,7 +120,7 @@ def test_formulas_are_there_at_once_and_no_hint_imports_the_rest() -> None:
     )
     result = python("-c", code, check=True)
     assert result.stdout.splitlines() == [
-        "['check', 'experiments', 'nn', 'plot']",
+        "['check', 'exercises', 'experiments', 'nn', 'plot']",
         "module 'posenc' has no attribute 'nn': import posenc.nn",
         "module 'posenc' has no attribute 'heat_map': it is posenc.plot.heat_map",
         "set()",

@@ -4,6 +4,7 @@ pages               what a page must be, and what its two languages must agree a
 segments            a page as headings, paragraphs, items, rows and captions, with their numbers, code and formulas
 compare_languages   what both languages say, segment by segment
 facts               names, numbers and letters, held against posenc, the outputs and the notation; claims of figures
+exercises           their comments, answers and checks
 planted             what each check must find
 terms               one word for an idea, from docs/terms.yml
 typography          Chinese as a proofreader reads it

@@ -42,7 +42,8 @@ def faults_beside_pages() -> Iterator[str]:
     readme = read(ROOT / "README.md")
     for fault in [*pages.census(readme), *pages.links(readme)]:
         yield f"README.md:{fault.line}: {fault.message}"
-    yield from pages.same_files(ROOT / "docs" / "en", ROOT / "docs" / "zh")
+    for folder in (ROOT / "docs", ROOT / "docs" / "solutions"):
+        yield from pages.same_files(folder / "en", folder / "zh")
     yield from terms.everywhere()
     yield from terms.unsaid(term for term in terms.terms() if not term.claim)
     cited = {language: references.of_book(ROOT / "docs" / language) for language in pages.LANGUAGES}

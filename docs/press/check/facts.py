@@ -216,6 +216,11 @@ def letters(page: Page, language: str) -> Faults:
     if page.path.stem in ("notation", "glossary") or page.is_lab or page.is_draft:  # a lab has its own
         return
     known = set(_notation(language, page.path.stem))
+    if {"exercises", "solutions"} & {*page.path.parts}:  # of the chapters that they are for, or link to
+        chapters = {heading.id for heading in page.headings} | {
+            Path(link.target.partition("#")[0]).stem for link in page.links
+        }
+        known = known.union(*(_notation(language, chapter) for chapter in chapters))
     for formula in page.formulas:
         for letter in _letters(formula.tex):
             if letter not in known:  # said once a page

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from press import labs, live
 from press.cache import ROOT
-from press.check import facts, terms  # noqa: F401  (two of them for their checks)
+from press.check import exercises, facts, terms  # noqa: F401  (for their checks, too)
 from press.check.planted import PAGE, PAIR, Faults, of_page, of_pair
 from press.check.segments import normal
 from press.pages import CHINESE, Fault, Fence, Page, Part, Unit, read
@@ -455,11 +455,12 @@ def faults_of_pair(english: Page, chinese: Page) -> list[Fault]:
 
 
 def chapters(docs: Path = ROOT / "docs") -> dict[str, dict[str, Page]]:
-    """The pages of the books, by language and name: chapters()["zh"]["order.md"]."""
+    """The pages of the books, by language and name: chapters()["zh"]["order.md"]; and "solutions/begin.md"."""
     return {
         language: {
-            path.relative_to(docs / language).as_posix(): read(path)
-            for path in sorted((docs / language).rglob("*.md"))
+            f"{where}{path.relative_to(folder).as_posix()}": read(path)
+            for where, folder in (("", docs / language), ("solutions/", docs / "solutions" / language))
+            for path in sorted(folder.rglob("*.md"))
         }
         for language in LANGUAGES
     }

@@ -259,7 +259,7 @@ def texts(root: Path = ROOT) -> list[Text]:
     found: list[Text] = []
     readers = {".md": of_markdown, ".html": of_template, ".js": of_template, ".yml": of_yaml}
     files = [
-        *(root / "docs" / "zh").rglob("*.md"),
+        *(path for folder in ("zh", "solutions/zh") for path in (root / "docs" / folder).rglob("*.md")),
         *(root / "docs" / "home").glob("*.md"),
         root / "README.md",
         *root.glob("*.zh.md"),
@@ -271,7 +271,8 @@ def texts(root: Path = ROOT) -> list[Text]:
         found += readers[path.suffix](text, path.relative_to(root).as_posix())
     for path in labs.of_book(root / "docs" / "zh"):
         found += of_markdown(labs.text(path), labs.source(path).relative_to(root).as_posix())
-    for path in [*(root / "posenc" / "plot").glob("*.py"), *(root / "docs" / "press").glob("[!c]*.py")]:
+    python = ["posenc/plot/*.py", "posenc/exercises/*.py", "docs/press/[!c]*.py"]
+    for path in [path for kind in python for path in root.glob(kind)]:
         found += of_python(path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
     found = [text for text in found if HAN.search(text.text)]
     return sorted(found, key=lambda text: (text.path, text.line))
