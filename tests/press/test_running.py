@@ -115,6 +115,15 @@ def test_only_what_has_changed_is_run(ran: list[str], monkeypatch: pytest.Monkey
         monkeypatch.setattr(cache, "version", lambda name, version=version: version)
         faults("x = 1")
     assert len(ran) == 6
+    said = "def f():\n    {!r}\n\nprint(f{})"
+    for told, asked, count in [
+        ("One.", "()", 7),
+        ("一。", "()", 7),
+        ("One.", ".__doc__", 8),
+        ("一。", ".__doc__", 9),
+    ]:
+        faults(said.format(told, asked))
+        assert len(ran) == count
 
 
 def test_a_failure_is_known_to_both_books_and_run_again_by_the_next_build(ran: list[str]) -> None:

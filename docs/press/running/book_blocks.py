@@ -3,7 +3,7 @@
 All blocks of both books whose results are not in the cache run before the books are built, in as many warm
 processes as there are cores (execute.py). A block and its twin in the other language, which mostly differ by a
 word in a drawing, share a process, and so what they train. A result is kept under the block's code without its
-comments, so that translating a comment runs nothing, with the modules of posenc that the block can reach
+comments and docstrings, so that translating them runs nothing, with the modules of posenc that the block can reach
 (dependencies.py) and the versions of the libraries.
 
 A block that fails, prints something else than its page shows or draws without a caption stops the build: all
@@ -63,7 +63,7 @@ class Runs:
         self._keys: dict[tuple[str, ...], Keys] = {}
 
     def key(self, parts: Parts) -> Keys:
-        """The names of a unit's result: its code without comments and layout, cut into its parts."""
+        """The names of a unit's result: its code without comments, docstrings and layout, cut into its parts."""
         if tuple(parts) not in self._keys:
             self._keys[tuple(parts)] = self._key(parts)
         return self._keys[tuple(parts)]
@@ -72,11 +72,12 @@ class Runs:
         code = "".join(parts)
         own, wide = self.sources.digest(code), self.sources.digest_of_all
         written = [repr(parts)]
-        looks_at_itself = re.search(r"\b(inspect|traceback|linecache)\b", code)  # at its comments, too
+        # at its comments and docstrings, too
+        looks_at_itself = re.search(r"\b(inspect|traceback|linecache|help|doctest|__doc__)\b", code)
         if not looks_at_itself and (tree := dependencies.parsed(code)):
             ends = itertools.accumulate(part.count("\n") for part in parts)
             cuts = [sum(statement.lineno <= end for statement in tree.body) for end in ends]
-            written = [repr(cuts), ast.dump(tree)]
+            written = [repr(cuts), ast.dump(dependencies.without_docstrings(tree))]
         return Keys(*(cache.key(self.depends_on, depends_on, *written) for depends_on in (own, wide)))
 
     def missing(self, units: Iterable[Parts]) -> list[Parts]:

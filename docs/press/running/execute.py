@@ -376,16 +376,30 @@ def _forked(units: list[list[str]]) -> list[Outcome]:
             signal.signal(signal.SIGINT, signal.default_int_handler)
             os.dup2(errors.fileno(), 1)
             os.dup2(errors.fileno(), 2)
+            there = set(sys.modules)
             for parts in units:
                 print(run(parts).to_json(), file=answer, flush=True)
+            print(json.dumps({"imported": [*set(sys.modules) - there]}), file=answer, flush=True)
             os._exit(0)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         answer.seek(0)
         errors.seek(0)
-        done = [Outcome.from_json(line) for line in answer]
+        lines = [json.loads(line) for line in answer]
+        _import(lines.pop()["imported"] if len(lines) > len(units) else [])
+        done = [Outcome(**line) for line in lines]
         if len(done) < len(units):
             done.append(_ended(f"exit status {status}\n{errors.read()}".strip()))
     return done + _forked(units[len(done) :]) if len(done) < len(units) else done
+
+
+def _import(names: list[str]) -> None:
+    """Imports what the units of a process have imported of libraries: the next ones need not do it again."""
+    with warnings.catch_warnings(action="ignore"):
+        for name in sorted(names):
+            if name.partition(".")[0] not in ("posenc", "press"):
+                with contextlib.suppress(Exception):  # made as a block ran, not by an import
+                    importlib.import_module(name)
+    gc.freeze()
 
 
 def _serve(jobs: IO[str], answers: IO[str]) -> bool:
