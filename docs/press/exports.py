@@ -1,7 +1,7 @@
 """What a page is besides HTML: a script of all its code, and Markdown for those who read through a model.
 
 en/order.html    the page
-en/order.py      its blocks in one file, cut into cells, for an editor or `python order.py`
+en/order.py      its blocks in one file, cut into cells, for an editor or `uv run order.py` (inline.py)
 en/order.md      its text without what only the build needs; figures as their captions
 en/take/rope.py  a block that a reader takes along, where a page collects them
 references.bib   the papers that the books cite
@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from press import BookError, labs, made, references, said, snippets
+from press import BookError, inline, labs, made, page_facts, references, said, snippets
 from press.pages import Page, front_matter, parse
 from press.reading_order import is_chapter, stem, with_chapters
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 WORDS = {
     "en": {
         "figure": "Figure: ",
-        "script": "All code of the chapter “{0}”, block by block.",
-        "needs": "It needs the package posenc: in a checkout, pip install '.[torch,plot]'",
+        "script": "All code of the chapter “{0}”, block by block. posenc {1}",
+        "needs": "`uv run {0}.py` finds what it needs in the lines above; in a checkout: pip install '.[torch,plot]'",
     },
     "zh": {
         "figure": "图：",
-        "script": "“{0}”一章的全部代码，逐段排列。",
-        "needs": "需要 posenc 包：在项目目录里运行 pip install '.[torch,plot]'",
+        "script": "“{0}”一章的全部代码，逐段排列。posenc {1}",
+        "needs": "用 `uv run {0}.py` 运行，要用的包会照上面几行装好；在项目目录里则是 pip install '.[torch,plot]'",
     },
 }
 
@@ -46,7 +46,9 @@ def script(page: Page, language: str) -> str:
         return ""
     words = WORDS[language]
     title = page.meta.get("title", page.path.stem)
-    parts = [f'"""{words["script"].format(title)}\n\n{words["needs"]}\n"""\n']
+    parts = [
+        f'"""{words["script"].format(title, page_facts.VERSION)}\n\n{words["needs"].format(page.path.stem)}\n"""\n'
+    ]
     for unit in page.blocks:
         above = [heading.text for heading in page.headings if heading.line < unit.line]
         heading = re.sub(r"[`$\\]", "", above[-1]) if above else title
@@ -60,7 +62,7 @@ def script(page: Page, language: str) -> str:
         compile(text, page.path.name, "exec")
     except SyntaxError as error:
         raise BookError(f"{page.path}: its blocks make no script: {error}") from None
-    return text
+    return inline.head(text) + text
 
 
 def markdown(page: Page, language: str, printed: Sequence[str] = ()) -> str:
@@ -106,9 +108,10 @@ def beside(book: Book, name: str) -> dict[str, str]:
     filled = said.gathered(made.filled(snippets.filled(page.text, book.folder), book.folder), book)
     text = parse(with_chapters(filled, name, book), page.path)
     files = {f"{file}.md": markdown(text, book.language, book.printed(name))}
-    files |= snippets.files(page.text, book.folder)
+    files |= {name: inline.head(code) + code for name, code in snippets.files(page.text, book.folder).items()}
     if labs.is_lab(name):
         files |= labs.downloads(book.folder / name)
+        files[f"{file}.py"] += f"\n# %%\n{inline.head(files[f'{file}.py'])}"  # its own head is to be first
     elif is_chapter(name, book) and (code := script(page, book.language)):
         files[f"{file}.py"] = code
     return files

@@ -28,8 +28,10 @@ from press import (
     BookError,
     behind,
     books,
+    cards,
     chinese,
     exports,
+    feed,
     formulas,
     glossary,
     labs,
@@ -95,6 +97,8 @@ def on_config(config: MkDocsConfig) -> None:
     home = bool(config.extra.get("home"))
     language = "" if home else str(config.theme.get("language") or config.theme.get("locale") or "en")
     global BOOK
+    if home and not behind.SERVING:
+        config.site_url = page_facts.site_url() or config.site_url
     BOOK = Book(language, Path(config.docs_dir), config.site_url or "", serving=behind.SERVING)
 
 
@@ -239,6 +243,7 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
         context["runtime"] = pyodide.config()
     context["way"], missing = reading_order.way(name, BOOK)
     context["correction"] = page_facts.correction(name, BOOK)
+    context["card"] = f"{BOOK.url}{cards.FOLDER}/{reading_order.stem(name)}.png"
     if address := page.canonical_url:
         context["structured"] = page_facts.structured(name, BOOK, config.site_name, address, context["way"])
     for fault in [*languages.missing(name, BOOK), *missing]:
@@ -263,8 +268,8 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
     for file, text in built.files.items():
         path = target.parent / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return built.html
+        path.write_text(page_facts.signed(text), encoding="utf-8")
+    return page_facts.signed(built.html)
 
 
 # --- Beside the pages ---------------------------------------------------------------------------------------
@@ -281,6 +286,10 @@ def on_template_context(context: dict[str, Any], template_name: str, config: MkD
     context["twins_of"] = twins_of
 
 
+def on_post_template(output: str, template_name: str, config: MkDocsConfig) -> str:
+    return page_facts.signed(output)
+
+
 @event_priority(-50)  # when the search plugin has written its index
 @said_by_mkdocs
 def on_post_build(config: MkDocsConfig) -> None:
@@ -289,7 +298,11 @@ def on_post_build(config: MkDocsConfig) -> None:
         pages = finish_pages(site)
         characters = set().union(*(page.characters for page in pages.values()))
         (site / formulas.FONT).write_bytes(formulas.font_subset(characters))
+        titles = {reading_order.stem(name): str(page.meta.get("title", "")) for name, page in pages.items()}
+        cards.write(site, titles, config.site_name)
     else:
+        cards.write(site, {"index": "Positional Encoding\n位置编码"}, config.site_name)
+        feed.write(site, BOOK.url, config.site_name)
         search.mend_worker(site)
         pyodide.ship(site)
         books.finish(BOOK.processes)

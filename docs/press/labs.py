@@ -17,10 +17,11 @@ from pathlib import Path
 
 COMMENTS = {"Figure: ": "figure", "图：": "figure", "Description: ": "description", "说明：": "description"}
 DOWNLOAD = {
-    "en": "Try it yourself: {0} for Jupyter, {1} for any editor; "
-    "both need the package with its pictures, in a checkout: <code>pip install '.[torch,plot]'</code>.",
-    "zh": "自己动手：Jupyter 用 {0}，其他编辑器用 {1}；"
-    "都要先在项目目录里 <code>pip install '.[torch,plot]'</code>。",
+    "en": "Try it yourself: {0} for Jupyter, {1} for any editor. "
+    "<code>uv run {2}</code> installs the package with its pictures by itself; "
+    "otherwise, in a checkout: <code>pip install '.[torch,plot]'</code>.",
+    "zh": "自己动手：Jupyter 用 {0}，其他编辑器用 {1}。<code>uv run {2}</code> 会自己装好要用的包；"
+    "否则先在项目目录里 <code>pip install '.[torch,plot]'</code>。",
 }
 
 _PAGE = "docs/*/labs/*.md"
@@ -87,7 +88,7 @@ def with_downloads(markdown: str, name: str, language: str) -> str:
     """The page of a lab with links to what can be taken along, below its title."""
     stem = Path(name).stem
     links = (f'<a href="{stem}{end}" download>{stem}{end}</a>' for end in (".ipynb", ".py"))
-    shown = f'<p class="downloads">{DOWNLOAD[language].format(*links)}</p>'
+    shown = f'<p class="downloads">{DOWNLOAD[language].format(*links, f"{stem}.py")}</p>'
     return re.sub(r"(?m)^# .*$", lambda title: f"{title[0]}\n\n{shown}\n", markdown, count=1)
 
 

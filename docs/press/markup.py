@@ -23,6 +23,10 @@ DRAFT = {
     "en": "This page is a draft: its counterpart in Chinese is missing, or does not say the same yet.",
     "zh": "本页是草稿：英文版还没有对应的一页，或者两边说的还不一样。",
 }
+BEHIND = {
+    "en": "This page is behind its counterpart in Chinese, which has changed since. Where both differ, read that one.",
+    "zh": "本页落后于英文版：英文版后来改过。两边不一致的地方，以英文版为准。",
+}
 _TOKEN = "POSENCFIGURE{}END"
 _DRAWING = re.compile(r'(<figure class="plot">)(<svg .*?</svg>)', re.DOTALL)
 _OUTPUT = re.compile(r'<div class="[\w -]*\boutput no-copy highlight">(.*?</pre>)</div>', re.DOTALL)
@@ -145,8 +149,13 @@ def with_pending(html: str, count: int, language: str) -> str:
 
 
 def with_draft(html: str, book: Book, name: str) -> str:
-    """The page; where it is a draft, it says so above its title."""
-    return _noted(html, f"<p>{DRAFT[book.language]}</p>") if book.meta(name).get("draft") else html
+    """The page; where it is a draft, or behind its twin, it says so above its title."""
+    said = [
+        words[book.language]
+        for key, words in (("draft", DRAFT), ("behind", BEHIND))
+        if book.meta(name).get(key)
+    ]
+    return _noted(html, f"<p>{' '.join(said)}</p>") if said else html
 
 
 def _noted(html: str, said: str) -> str:

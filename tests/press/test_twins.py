@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
-from press import pages
+from press import markup, pages
+from press.book import Book
+from press.check import pages as checks
 from press.check import planted, twins
 
 
@@ -61,3 +63,17 @@ def test_sections_that_are_gone_are_not_kept_and_other_pages_are(
         twins.main(["nowhere"])
     twins.main([])
     assert "gone.md#top" not in twins.confirmed()
+
+
+def test_a_page_that_is_behind_is_not_compared_says_so_and_keeps_what_was_confirmed() -> None:
+    confirmed = twins.confirm(SAME, {})
+    (name,) = SAME["zh"]
+    old = pages.parse(
+        SAME["zh"][name].text.replace("title:", "behind: 99.0\ntitle:", 1), SAME["zh"][name].path
+    )
+    books = {"en": book("en", *ENGLISH), "zh": {name: old}}
+    assert [*twins.faults(books, confirmed)] == []
+    assert twins.confirm(books, confirmed) == confirmed
+    assert checks.faults_of_pair(books["en"][name], old) == []
+    said = Book("zh", _metas={name: old.meta})
+    assert "英文版后来改过" in markup.with_draft("<h1>A</h1>", said, name)

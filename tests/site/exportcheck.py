@@ -3,9 +3,12 @@
 import ast
 import json
 import re
+import struct
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
+from xml.etree import ElementTree
 
 from bs4 import Tag
 from press import pages
@@ -14,6 +17,7 @@ from press.cache import ROOT
 from tests.site.sitecheck import BOOKS, ORDER, PAGE, SITE, Page, contents, read, soup
 
 LOCALES = {"en": "en_GB", "zh": "zh_CN"}
+CARD = struct.pack(">II", 1200, 630)  # as a PNG says it
 CHINESE = re.compile("[\u4e00-\u9fff]")
 SCRIPT, TWIN, LAB = "en/order.py", "en/order.md", "en/labs/masks"
 
@@ -174,6 +178,7 @@ def _target(page: Page, link: Tag) -> str:
     (ORDER, 'property="og:title"', "", "og:title: None"),
     (ORDER, 'en/order.html"', 'en/index.html"', "og:url: "),
     (ORDER, "<title>Why", "<title>How", "title: How"),
+    (ORDER, "cards/order.png", "order.png", "og:image: "),
 )
 def preview(page: Page) -> Iterator[str]:
     """Title, description, language and address for search engines and for links that are shared."""
@@ -190,6 +195,8 @@ def preview(page: Page) -> Iterator[str]:
     tags = page.html.select("meta")
     found = {str(tag.get("name") or tag.get("property")): str(tag.get("content")) for tag in tags}
     yield from (f"{key}: {found.get(key)}" for key, value in wanted.items() if found.get(key) != value)
+    if not found.get("og:image", "").endswith(f"/{page.book}/cards/{page.name}.png"):
+        yield f"og:image: {found.get('og:image')}"
     if not found.get("og:url", "").endswith(f"/{page}"):
         yield f"og:url: {found.get('og:url')}"
     shown = page.html.title.get_text(strip=True) if page.html.title else ""
@@ -261,6 +268,42 @@ def for_models(site: Path) -> Iterator[str]:
             yield f"{folder}llms.txt: another order"
         if not re.match(r"# \S.*\n\n> \S.*\n\n##", text):
             yield f"{folder}llms.txt: no title and summary"
+
+
+@SITE(("en/cards/order.png", "", "", "en/cards/order.png is no card"))
+def cards(site: Path) -> Iterator[str]:
+    """Each page has its picture for links, of the size that is asked for, and light."""
+    names = ["cards/index", *(f"{book}/cards/{name}" for book in BOOKS for name in contents(book))]
+    for file in (site / f"{name}.png" for name in names):
+        data = file.read_bytes() if file.is_file() else b""
+        if data[16:24] != CARD or len(data) > 40_000:
+            yield f"{file.relative_to(site)} is no card"
+
+
+@SITE(
+    ("changes.xml", "<entry>", "<enter>", "changes.xml cannot be read"),
+    ("changes.xml", "<title>Added: ", "<title>", "is under nothing"),
+    (ORDER, "../changes.xml", "changes.xml", "en/order.html does not lead to the feed"),
+    (ORDER, "Version 0", "Version ", "en/order.html does not say its version"),
+)
+def feed(site: Path) -> Iterator[str]:
+    """The feed is Atom with an entry for each change, each page leads to it, and says which version it is."""
+    try:
+        entries = ElementTree.parse(site / "changes.xml").findall("{*}entry")
+    except ElementTree.ParseError as error:
+        yield f"changes.xml cannot be read: {error}"
+        return
+    for entry in entries:
+        said = [entry.findtext(f"{{*}}{tag}", "") for tag in ("title", "id", "updated", "content")]
+        yield from [f"{said[0]} lacks something"] * (not all(said))
+        if not re.match(r"(Added|Changed|Fixed|Removed|Deprecated|Security|\d+\.\d+\.\d+): ", said[0]):
+            yield f"{said[0]} is under nothing"
+    for page in (Page(site, book, "order") for book in BOOKS):
+        link = page.html.select_one('link[type="application/atom+xml"]')
+        if urljoin(f"/{page}", str(link and link.get("href"))) != "/changes.xml":
+            yield f"{page} does not lead to the feed"
+        if version("posenc") not in page.html.select(".md-copyright")[0].get_text():
+            yield f"{page} does not say its version"
 
 
 @SITE(

@@ -113,6 +113,8 @@ def main(arguments: list[str], write: bool = False) -> int:
     print(*dict.fromkeys(found), sep="\n", end="\n" if found else "")
     if drafts := [page.path for book in books.values() for page in book.values() if page.is_draft]:
         print("drafts:", *map(cache.shown, drafts))
+    if behind := [page.path for book in books.values() for page in book.values() if page.behind]:
+        print("behind their twins:", *map(cache.shown, behind))
     if facts.NOT_INSTALLED:
         print("not checked: names of layers and pictures, without", *facts.NOT_INSTALLED)
     if not wanted.run and not write:

@@ -10,7 +10,7 @@ from itertools import zip_longest
 from os.path import normpath
 from pathlib import Path
 
-from press import labs, live
+from press import labs, live, page_facts
 from press.cache import ROOT
 from press.check import exercises, facts, terms  # noqa: F401  (for their checks, too)
 from press.check.planted import PAGE, PAIR, Faults, of_page, of_pair
@@ -119,6 +119,16 @@ def form(page: Page, language: str) -> Faults:
                 yield Fault(at["goals"], f"a chapter with no section #{name}")
         if not isinstance(page.meta.get("minutes"), int):
             yield Fault(1, "a chapter with no `minutes`, those that reading all of it took somebody")
+
+
+@of_page(("en", "title: A", "behind: 0.0.9\ntitle: A", 1, "behind since 0.0.9, and this is"))
+def behind(page: Page, language: str) -> Faults:
+    """A page may be behind its twin for one release."""
+    numbers = [re.findall(r"\d+", version) for version in (page.behind, page_facts.version())]
+    if page.behind and [*map(int, numbers[0])] < [*map(int, numbers[1])]:
+        yield Fault(
+            1, f"behind since {page.behind}, and this is {page_facts.version()}: its twin has what is missing"
+        )
 
 
 @of_page(
@@ -444,8 +454,8 @@ def same_formulas(english: Page, chinese: Page) -> Faults:
 
 
 def faults_of_pair(english: Page, chinese: Page) -> list[Fault]:
-    """Everything that two pages in two languages do not agree about; a draft in one of them is not held to it."""
-    if english.is_draft != chinese.is_draft:
+    """Everything that two pages do not agree about; a draft, or one that is behind, is not held to it."""
+    if english.is_draft != chinese.is_draft or english.behind or chinese.behind:
         return []
     found = [fault for check in PAIR for fault in check.run(english, chinese)]
     return sorted(found, key=lambda fault: fault.line)

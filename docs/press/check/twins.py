@@ -53,6 +53,10 @@ def _sections(books: Books) -> Iterator[tuple[str, tuple[str, str], tuple[str, s
                 yield f"{name}#{id}", (ours[id][0], theirs[id][0]), (places[0], places[1])
 
 
+def _behind(books: Books) -> set[str]:
+    return {name for book in books.values() for name, page in book.items() if page.behind}
+
+
 def confirmed() -> Pairs:
     """What somebody has confirmed."""
     rows = [line.split() for line in FILE.read_text(encoding="utf-8").splitlines()] if FILE.exists() else []
@@ -61,7 +65,10 @@ def confirmed() -> Pairs:
 
 def faults(books: Books, pairs: Pairs) -> Iterator[str]:
     """Sections of which only one language has changed since they were confirmed."""
+    behind = _behind(books)
     for section, pair, places in _sections(books):
+        if section.partition("#")[0] in behind:
+            continue
         changed = [new != old for new, old in zip(pair, pairs.get(section, pair), strict=True)]
         if sum(changed) == 1:
             here, there = places if changed[0] else places[::-1]
@@ -72,9 +79,11 @@ def faults(books: Books, pairs: Pairs) -> Iterator[str]:
 
 
 def confirm(books: Books, pairs: Pairs) -> Pairs:
-    """The pairs with these pages as they are now; sections that are gone are left out."""
-    kept = {section: pair for section, pair in pairs.items() if section.partition("#")[0] not in books["en"]}
-    return dict(sorted({**kept, **{section: pair for section, pair, _ in _sections(books)}}.items()))
+    """The pairs with these pages as they are now; sections that are gone are left out, pages that are behind wait."""
+    wanted = books["en"].keys() - _behind(books)
+    kept = {section: pair for section, pair in pairs.items() if section.partition("#")[0] not in wanted}
+    new = {section: pair for section, pair, _ in _sections(books) if section.partition("#")[0] in wanted}
+    return dict(sorted({**kept, **new}.items()))
 
 
 def main(arguments: Iterable[str]) -> None:
@@ -91,7 +100,9 @@ def main(arguments: Iterable[str]) -> None:
         }
         for language, book in books.items()
     }
-    before = confirmed() if names else {}
+    before, behind = confirmed(), _behind(wanted)
+    if not names:  # nothing is kept of pages that are gone
+        before = {section: pair for section, pair in before.items() if section.partition("#")[0] in behind}
     after = confirm(wanted, before)
     FILE.write_text(
         "".join(f"{section} {' '.join(pair)}\n" for section, pair in after.items()), encoding="utf-8"

@@ -23,11 +23,9 @@ from playwright.sync_api import Browser
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import NameObject, TextStringObject
 
-from press.cache import version
-
 WORDS = {
-    "en": {"contents": "Contents", "version": "Version {0}"},
-    "zh": {"contents": "目录", "version": "版本 {0}"},
+    "en": {"contents": "Contents"},
+    "zh": {"contents": "目录"},
 }
 # Where a font draws a radical and a character alike, Chromium calls the character a radical, and nobody finds
 # it. Compatibility decomposition knows most of them, these it does not.
@@ -85,8 +83,7 @@ def document(site: Path, language: str) -> tuple[str, list[Heading]]:
     styles = [urljoin((book / "index.html").as_uri(), link.get("href")) for link in front.iter("link")
               if link.get("rel") == "stylesheet"]  # fmt: skip
     own = (Path(__file__).with_suffix(".css")).read_text(encoding="utf-8")
-    imprint = [WORDS[language]["version"].format(version("posenc"))]
-    imprint += [tag.text_content().strip() for tag in front.find_class("md-copyright__highlight")]
+    imprint = [tag.text_content().strip() for tag in front.find_class("md-copyright__highlight")]
     lines = [_line(heading) for heading in headings if heading.level <= 2]
     parts = [
         f'<!doctype html><html lang="{language}"><head><meta charset="utf-8"><title>{escape(name)}</title>',

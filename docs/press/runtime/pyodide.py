@@ -54,11 +54,12 @@ class Pin:
 
 @dataclass(frozen=True)
 class Pins:
-    """All files of the runtime, and the package on PyPI that carries them in one of its folders."""
+    """All files of the runtime, the package on PyPI that carries them in one of its folders, and Pyodide's release."""
 
     carrier: str
     folder: str
     files: tuple[Pin, ...]
+    release: str = ""  # its address
 
     @property
     def store(self) -> Path:
@@ -85,17 +86,19 @@ def read(path: Path = FOLDER / "pins.txt") -> Pins:
     Raises:
         BookError: if a line is none, naming it.
     """
-    carrier, files = ("", ""), []
+    carrier, files, release = ("", ""), [], ""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         if match := re.fullmatch(r"carrier (\S+) (\S+)", line):
             carrier = match[1], match[2]
+        elif match := re.fullmatch(r"release (https://\S+)", line):
+            release = match[1]
         elif match := re.fullmatch(rf"({'|'.join(PARTS)}) +([0-9a-f]{{64}}) +(\d+)  ([\w.-]+)", line):
             files.append(Pin(match[1], match[2], int(match[3]), match[4]))
         elif line and not line.startswith("#"):
             raise BookError(
                 f"{cache.shown(path)}:{number}: no pin, which is a part, a SHA-256, a size and a name: {line}"
             )
-    return Pins(*carrier, tuple(files))
+    return Pins(*carrier, tuple(files), release)
 
 
 def fault(pin: Pin, data: bytes) -> str:
@@ -142,12 +145,16 @@ def needs(code: str) -> str:
     >>> needs("import matplotlib\nimport scipy")
     'matplotlib scipy'
     """
+    found = imported(code)
+    return next((name for name in MISSING if name in found), "") or _parts(found)
+
+
+def imported(code: str) -> set[str]:
+    """What a block imports, by itself and by the modules of posenc that it can reach."""
     sources = dependencies.sources()
-    if _TORCH.search(code):
-        return "torch"
     texts = [code, *(sources.files[module].read_text(encoding="utf-8") for module in sources.reach(code)[0])]
-    imported = {name for text in texts for names in _IMPORTS.findall(text) for name in names}
-    return next((name for name in MISSING if name in imported), "") or _parts(imported)
+    found = {name for text in texts for names in _IMPORTS.findall(text) for name in names}
+    return found | {"torch"} if _TORCH.search(code) else found
 
 
 def _parts(imported: set[str]) -> str:
