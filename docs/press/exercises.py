@@ -37,7 +37,7 @@ _WORDS = {  # under a title, for teachers, under a section, in a chapter, of a p
         "To the [chapter](../{}.md).",
         "[Exercises on this chapter]({}): {}, about {} minutes.",
         "{} exercises, about {:.0f} hours.",
-        "- [{}]({}): {}",
+        "- [{}]({}) · {}",
     ),
     "zh": (
         "{} 分钟 · 难度 {} · {}",
