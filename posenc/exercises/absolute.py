@@ -19,18 +19,21 @@ def code_of(solution: Solution) -> Said | None:
     t, dim, base = np.array([0, 1, 2, 50]), 8, 100.0
     column, pair = np.arange(dim), np.arange(dim) // 2
 
-    def codes(exponents: Any, t: Any = t) -> np.ndarray:
+    def codes(exponents: Any, t: Any = t[:, None]) -> np.ndarray:
         """Sine in even columns, cosine in odd ones, of the angles t * base ** exponents."""
-        return np.sin(t[:, None] * base**exponents + np.pi / 2 * (column % 2))
+        return np.sin(t * base**exponents + np.pi / 2 * (column % 2)) * np.ones((4, 1))
 
     right = codes(-2 * pair / dim)
     mistakes: list[tuple[Any, str, str]] = [
-        (
-            codes(-column / dim),
-            "Each column has a frequency of its own: the exponent counts columns. "
-            "Sine and cosine of a pair need the same one, -2i/dim with i from 0 to dim/2 - 1.",
-            "每一列各有一个频率：指数数的是列。同一对的正弦和余弦要用同一个频率，"
-            "指数是 -2i/dim，i 从 0 到 dim/2 - 1。",
+        *(
+            (
+                codes(exponents),
+                "Each column has a frequency of its own: the exponent counts columns. "
+                "Sine and cosine of a pair need the same one, -2i/dim with i from 0 to dim/2 - 1.",
+                "每一列各有一个频率：指数数的是列。同一对的正弦和余弦要用同一个频率，"
+                "指数是 -2i/dim，i 从 0 到 dim/2 - 1。",
+            )
+            for exponents in (-column / dim, -2 * column / dim)
         ),
         (
             codes(-pair / dim),
@@ -53,12 +56,17 @@ def code_of(solution: Solution) -> Said | None:
             "正弦和余弦对调了。",
         ),
         (
-            codes(-2 * pair / dim, t + 1),
+            codes(-2 * pair / dim, t[pair]),
+            "All rows are equal: positions and frequencies are multiplied one by one. Make the positions a column.",
+            "各行都一样：位置和频率逐个相乘了。要把位置变成一列。",
+        ),
+        (
+            codes(-2 * pair / dim, t[:, None] + 1),
             "Your first position is 1; here positions count from 0.",
             "你的位置从 1 数起；这里从 0 数起。",
         ),
         (
-            np.sin(np.radians(t[:, None] * base ** (-2 * pair / dim)) + np.pi / 2 * (column % 2)),
+            codes(-2 * pair / dim, np.radians(t[:, None])),
             "The angles are taken as degrees; they are radians.",
             "角度当成了度数，应当是弧度。",
         ),

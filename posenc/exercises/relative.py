@@ -43,6 +43,18 @@ def turn(solution: Solution) -> Said | None:
             "第 h 个头按 positions[h] 转了：词元在第 1 轴，也就是倒数第二轴。",
         ),
         (
+            np.stack(
+                [
+                    a * np.cos(t * omega) - b * np.sin(t * omega),
+                    a * np.sin(t * omega) + b * np.cos(t * omega),
+                ],
+                -1,
+            ).reshape(x.shape),
+            "All tokens are turned alike, because positions and frequencies are multiplied one by one: "
+            "make the positions a column.",
+            "每个词元转得一样多，因为位置和频率逐个相乘了：要把位置变成一列。",
+        ),
+        (
             apply_rotary(x, np.arange(4)),
             "The tokens are turned by 0, 1, 2, 3, not by the positions that were given.",
             "词元按 0、1、2、3 转了，没有用给定的位置。",

@@ -12,9 +12,15 @@ from tests.posenc.exercises.tables import Table, exercises_of, hold
 
 
 def _code(
-    t: Any, dim: int, base: float, exponent: float = 2, order: Any = slice(None), unit: float = 1
+    t: Any,
+    dim: int,
+    base: float,
+    exponent: float = 2,
+    order: Any = slice(None),
+    unit: float = 1,
+    times: Any = np.outer,
 ) -> Any:
-    angles = t[:, None] * base ** (-exponent * np.arange(dim // 2) / dim) * unit
+    angles = times(t, base ** (-exponent * np.arange(dim // 2) / dim)) * unit
     return np.stack([np.sin(angles), np.cos(angles)], axis=-1)[..., order].reshape(len(t), dim)
 
 
@@ -104,6 +110,7 @@ TABLE: Table = {
             ("divides, it does not multiply", lambda t, d, b: _code(t, d, b, -2)),
             ("All sines come first", lambda t, d, b: _code(t, d, b)[:, [*range(0, d, 2), *range(1, d, 2)]]),
             ("changed places", lambda t, d, b: _code(t, d, b, order=slice(None, None, -1))),
+            ("one by one", partial(_code, times=lambda t, omega: np.tile(t * omega, (len(t), 1)))),
             ("count from 0", lambda t, d, b: _code(t + 1, d, b)),
             ("degrees", lambda t, d, b: _code(t, d, b, unit=np.pi / 180)),
         ],

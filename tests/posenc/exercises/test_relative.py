@@ -9,9 +9,19 @@ import pytest
 from tests.posenc.exercises.tables import Table, exercises_of, hold
 
 
-def _turn(x: Any, t: Any, exponent: float = 2, way: int = 1, same: int = -1, halves: bool = False) -> Any:
+def _turn(
+    x: Any,
+    t: Any,
+    exponent: float = 2,
+    way: int = 1,
+    same: int = -1,
+    halves: bool = False,
+    column: bool = True,
+) -> Any:
     dim = x.shape[-1]
-    angles = way * np.asarray(t)[..., None] * 10000.0 ** (-exponent * np.arange(dim // 2) / dim)
+    angles = (
+        way * (np.asarray(t)[..., None] if column else t) * 10000.0 ** (-exponent * np.arange(dim // 2) / dim)
+    )
     c, s = np.cos(angles), np.sin(angles)
     a, b = (x[..., : dim // 2], x[..., dim // 2 :]) if halves else (x[..., ::2], x[..., 1::2])
     turned = a * c + same * b * s, a * s + b * c
@@ -64,6 +74,7 @@ TABLE: Table = {
             ("neighbours", lambda x, t: _turn(x, t, halves=True)),
             ("clockwise", lambda x, t: _turn(x, t, way=-1)),
             ("tokens are on axis 1", lambda x, t: _turn(x, t[:, None])),
+            ("one by one", partial(_turn, column=False)),
             ("not by the positions", lambda x, t: _turn(x, np.arange(x.shape[-2]))),
             ("exponent -i/dim", lambda x, t: _turn(x, t, exponent=1)),
             ("needs a minus", lambda x, t: _turn(x, t, same=1)),
