@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from press import BookError, inline, labs, made, page_facts, references, said, snippets
+from press import BookError, inline, labs, made, page_facts, reference, references, said, snippets
 from press.pages import Page, front_matter, parse
 from press.reading_order import is_chapter, stem, with_chapters
 
@@ -106,6 +106,7 @@ def beside(book: Book, name: str) -> dict[str, str]:
     file = PurePosixPath(name).stem
     page = book.page(name)
     filled = said.gathered(made.filled(snippets.filled(page.text, book.folder), book.folder), book)
+    filled = reference.with_names(filled, name, book.language)
     text = parse(with_chapters(filled, name, book), page.path)
     files = {f"{file}.md": markdown(text, book.language, book.printed(name))}
     files |= {name: inline.head(code) + code for name, code in snippets.files(page.text, book.folder).items()}

@@ -41,6 +41,7 @@ from press import (
     material,
     page_facts,
     reading_order,
+    reference,
     said,
     search,
     snippets,
@@ -206,7 +207,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         return markdown
     name = page.file.src_uri
     markdown = made.filled(snippets.filled(markdown, BOOK.folder, links=True), BOOK.folder)
-    markdown = said.gathered(markdown, BOOK)
+    markdown = reference.with_names(said.gathered(markdown, BOOK), name, BOOK.language)
     markdown = reading_order.with_chapters(markdown, name, BOOK)
     markdown = markup.marked(markdown, BOOK, name)
     return labs.with_downloads(markdown, name, BOOK.language) if labs.is_lab(name) else markdown
@@ -219,6 +220,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     name = page.file.src_uri
     if reading_order.is_chapter(name, BOOK) and "/" not in name:
         html = glossary.linked(html, BOOK.language, name)
+    html = reference.linked(html, name)
     html = chinese.mended(html) if BOOK.language == "zh" else html
     html = formulas.as_text(html, BOOK, name)
     plain_titles(page.toc)

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from press import cache, glossary, live, made, markup, page_facts, pages, said, snippets
+from press import cache, glossary, live, made, markup, page_facts, pages, reference, said, snippets
 from press.book import Book, Prepared
 from press.languages import LANGUAGES
 from press.running import dependencies
@@ -119,6 +119,7 @@ def _common(book: Book, names: list[str], configs: Iterable[Path]) -> str:
         parts += [json.dumps(pyodide.config(), sort_keys=True), repr(dependencies.sources().imports)]
     parts += [made() for given in live.HANDED_ON.values() for made in given.values()]
     parts.append(glossary.FILE.read_bytes())  # the first use of a term says what it means
+    parts.append(reference.FILE.read_bytes())  # names lead to their entries
     for name in names:  # what a page says of others: their titles, how long they take, what they need
         parts += [name, pages.front_matter(book.text(name))[1]]
     for language in LANGUAGES:

@@ -2,6 +2,7 @@
 
 terms, words       the glossary and its words in both languages side by side, from docs/terms.yml (glossary.py)
 references, book   the papers and the book itself, from docs/references.bib and CITATION.cff (references.py)
+api                the names of posenc, from their docstrings: all, or of a section of the reference (reference.py)
 
 And behind each paper in the list of sources of a page its key.
 """
@@ -10,33 +11,41 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from press import BookError, exercises, glossary, references
+from press import BookError, exercises, glossary, reference, references
+from press.languages import LANGUAGES
 from press.pages import Page, parse
 
-MADE: dict[str, Callable[[Path], str]] = {
+MADE: dict[str, Callable[..., str]] = {
     "terms": glossary.listed,
     "words": glossary.side_by_side,
     "references": references.listed,
     "book": references.book_entry,
     "exercises": exercises.listed,
+    "api": reference.made,
 }
-_PLACE = re.compile(r"^<!-- made: (\w+) -->$", re.MULTILINE)
+_PLACE = re.compile(r"^<!-- made: (\w+)(?: ([\w.]+))? -->$", re.MULTILINE)
 
 
-def filled(markdown: str, book: Path) -> str:
-    """The page with what is made for it; `book` is the folder of its book, or that of its exercises."""
-    book = book.parent if book.name == exercises.FOLDER else book
+def filled(markdown: str, book: Path, docstrings: bool = True) -> str:
+    """The page with what is made for it; `book` is the folder of its book, or one in it."""
+    book = next((folder for folder in (book, *book.parents) if folder.name in LANGUAGES), book)
 
     def made(match: re.Match[str]) -> str:
         if match[1] not in MADE:
             raise BookError(
                 f"<!-- made: {match[1]} -->: nothing of this name is made, only {', '.join(MADE)}"
             )
-        return MADE[match[1]](book)
+        if match[1] == "api" and not docstrings:
+            return match[0]
+        return MADE[match[1]](book, *filter(None, [match[2]]))
 
     return _PLACE.sub(made, exercises.filled(references.with_keys(markdown), book))
 
 
 def whole(page: Page) -> Page:
-    """The page as readers have it: the checks read what is made, too."""
-    return parse(filled(page.text, page.path.parent), page.path) if _PLACE.search(page.text) else page
+    """The page as readers have it: the checks read what is made, too, but for docstrings (check/reference.py)."""
+    return (
+        parse(filled(page.text, page.path.parent, docstrings=False), page.path)
+        if _PLACE.search(page.text)
+        else page
+    )

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 
 from press import cache, made, references
 from press.cache import ROOT
-from press.check import facts, pages, terms, twins, update_outputs
+from press.check import facts, pages, reference, terms, twins, update_outputs
 from press.pages import Page, read
 from press.running import outputs
 
@@ -49,6 +49,7 @@ def faults_beside_pages() -> Iterator[str]:
     cited = {language: references.of_book(ROOT / "docs" / language) for language in pages.LANGUAGES}
     sources = {language: [*itertools.chain(*found.values())] for language, found in cited.items()}
     yield from references.faults(references.entries(), sources)
+    yield from reference.faults()
 
 
 def faults_of_typography(only: set[str] | None) -> Iterator[str]:

@@ -267,7 +267,7 @@ def texts(root: Path = ROOT) -> list[Text]:
     files += [*(root / "docs" / "theme").rglob("*.html"), *(root / "docs" / "theme").rglob("*.js")]
     files += [root / "mkdocs.yml", root / "docs" / "sites" / "zh" / "mkdocs.yml"]
     for path in files:
-        text = made.filled(path.read_text(encoding="utf-8"), path.parent)
+        text = made.filled(path.read_text(encoding="utf-8"), path.parent, docstrings=False)
         found += readers[path.suffix](text, path.relative_to(root).as_posix())
     for path in labs.of_book(root / "docs" / "zh"):
         found += of_markdown(labs.text(path), labs.source(path).relative_to(root).as_posix())

@@ -1,0 +1,95 @@
+"""The reference: every public name has an entry, each entry a section of the book, and code in a line leads there."""
+
+from pathlib import Path
+
+import pytest
+from press import reference
+from press.cache import ROOT
+from press.check import reference as check
+from press.reference import Entry
+
+BIAS = Entry("alibi.alibi_bias", "alibi", "formulas", "alibi.md#formula")
+
+
+def test_names_pages_and_sections_agree() -> None:
+    assert [*check.faults()] == []
+
+
+def test_a_name_without_an_entry_and_an_entry_without_a_name_are_named() -> None:
+    public = ["alibi.alibi_bias", "alibi.alibi_slopes"]
+    assert [*check.of_names([BIAS], public, ["turn"])] == [
+        "docs/api.yml has no entry for posenc.alibi.alibi_slopes",
+        "docs/api.yml has no entry for posenc.turn",
+    ]
+    assert [*check.of_names([BIAS], [], [])] == ["docs/api.yml: there is no posenc.alibi.alibi_bias"]
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "fault"),
+    [
+        (
+            "zh/alibi.md",
+            "{#formula}",
+            "",
+            "alibi.alibi_bias is explained in zh/alibi.md#formula, which is not there",
+        ),
+        (
+            "en/api/alibi.md",
+            "<!-- made",
+            "<!-- Made",
+            "docs/en/api: not once <!-- made: api alibi.formulas -->",
+        ),
+        ("en/api/alibi.md", "formulas", "layers", "docs/api.yml has no alibi.layers for this page"),
+    ],
+)
+def test_a_section_that_is_not_there_is_named(
+    tmp_path: Path, file: str, old: str, new: str, fault: str
+) -> None:
+    for language in ("en", "zh"):
+        (tmp_path / language / "api").mkdir(parents=True)
+        (tmp_path / language / "alibi.md").write_text("## A {#formula}\n")
+        (tmp_path / language / "api" / "alibi.md").write_text("<!-- made: api alibi.formulas -->\n")
+    assert [*check.of_sections([BIAS], tmp_path)] == []
+    (tmp_path / file).write_text((tmp_path / file).read_text().replace(old, new))
+    assert fault in "\n".join(check.of_sections([BIAS], tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("html", "leads"),
+    [
+        ("<p><code>posenc.alibi.alibi_bias</code> <code>alibi_bias()</code></p>", 1),  # once in a section
+        ("<code>alibi_bias</code><h3>B</h3><code>posenc.alibi_bias</code>", 2),
+        (
+            "<h2><code>alibi_bias</code></h2><a><code>alibi_bias</code></a><pre><code>alibi_bias</code></pre>",
+            0,
+        ),
+        (
+            "<code>turns</code> <code>alibi_bais</code> <code>alibi_bias(m, 4)</code>",
+            0,
+        ),  # a word, a slip, a call
+    ],
+)
+def test_code_in_a_line_that_is_a_name_leads_to_its_entry(html: str, leads: int) -> None:
+    found = reference.linked(html, "labs/masks.py")
+    assert found.count('<a class="api-link" href="../api/alibi.html#alibi_bias"><code>') == leads
+    assert "RotaryEmbedding</code></a>" not in found
+
+
+def test_a_section_names_what_it_explains_before_the_next_heading() -> None:
+    page = "# A {#a}\n\n## F {#formula}\n\nText.\n\n```python\n# no heading {#x}\n```\n\n### B {#b}\n"
+    before, _, after = reference.with_names(page, "alibi.md", "zh").partition("函数参考：")
+    assert before.endswith("```\n\n\n")
+    assert after.startswith("[`alibi_bias`](api/alibi.md#alibi_bias)")
+    assert after.endswith("### B {#b}\n")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_an_entry_has_its_signature_with_shapes_and_leads_to_the_book(language: str) -> None:
+    text = reference.made(ROOT / "docs" / language, "rotary.formulas")
+    assert "### `apply_rotary` {#apply_rotary}\n\nQueries or keys" in text
+    assert "\nposenc.apply_rotary(\n    x: Array,  # (..., seq, dim)\n" in text
+    assert "](../rotary.md#in-code)" in text
+    assert "```pycon\n>>> " in text
+    drawn = reference.made(ROOT / "docs" / language, "rotary.pictures")
+    assert "EXAMPLE" not in drawn
+    assert drawn.count("plot.rotating_pairs(") == 2  # its signature, and a block of the page
