@@ -28,6 +28,10 @@ def add_positions(x: ArrayT, pe: OneArray, *, scale: bool = False) -> ArrayT:
         Array of the shape and dtype of x. The sum is computed in the wider of the two dtypes, in float32 at
         least, and rounded once.
 
+    Raises:
+        TypeError: x and pe are not floating, or of different libraries.
+        ValueError: pe has neither the shape of x nor that of one of its sequences.
+
     >>> import numpy as np
     >>> add_positions(np.array([[1.0, 3.0], [1.0, 3.0]]), np.array([[2.0, 1.0], [1.0, 3.0]]))
     array([[3., 4.],
@@ -60,6 +64,10 @@ def concat_positions(x: ArrayT, pe: OneArray) -> ArrayT:
 
     Returns:
         Array (seq, dim + d_p) or (batch, seq, dim + d_p) of the dtype of x. The codes are rounded to it.
+
+    Raises:
+        TypeError: x and pe are not floating, or of different libraries.
+        ValueError: pe has not as many rows as x, or not its batch.
 
     >>> import numpy as np
     >>> concat_positions(np.array([[1.0, 3.0]]), np.array([[2.0, 1.0]]))

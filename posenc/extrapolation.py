@@ -77,6 +77,9 @@ def unseen_angles(
     Returns:
         float64 array (pairs,) between 0 and 1, of the library of frequencies.
 
+    Raises:
+        ValueError: stretched is of another library or shape than frequencies, or a frequency is below 0.
+
     >>> from posenc import sinusoidal_frequencies
     >>> from posenc.rotary import linear_frequencies
     >>> usual = sinusoidal_frequencies(8)
@@ -178,6 +181,10 @@ def attention_entropy(weights: OneArray) -> Array:
     Returns:
         Array (...) of the library of weights, in float32 at least.
 
+    Raises:
+        TypeError: weights are not floating.
+        ValueError: a weight is below 0, or a row sums to neither 1 nor 0. Scores are no weights.
+
     >>> attention_entropy(np.array([[0.25, 0.25, 0.25, 0.25], [1.0, 0.0, 0.0, 0.0]])).round(4)
     array([1.3863, 0.    ])
 
@@ -242,6 +249,10 @@ def score_needed(biases: ArrayT, share: float = 0.5) -> ArrayT:
 
     Returns:
         Array (..., n) of the library of biases, in float32 at least: the score that each key needs.
+
+    Raises:
+        TypeError: biases are not floating.
+        ValueError: there are fewer than two keys, a bias is not finite, or share is not between 0 and 1.
 
     >>> score_needed(np.zeros(101))[0].round(4).item()  # one among a hundred others: ln 100
     4.6052

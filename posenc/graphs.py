@@ -138,6 +138,10 @@ def laplacian_eigenvectors(
     Returns:
         vectors (n, k), values (k,) and degenerate (k,).
 
+    Raises:
+        ImportError: SciPy is not installed.
+        ValueError: graph is not symmetric or has a weight below 0, or k is above n minus the number of components.
+
     >>> ring = np.roll(np.eye(6), 1, axis=0) + np.roll(np.eye(6), -1, axis=0)
     >>> codes = laplacian_eigenvectors(ring, 3)
     >>> codes.values.round(4), codes.degenerate
@@ -239,6 +243,9 @@ def smallest_anchors(graph: Graph) -> list[int]:
 
     Returns:
         Row numbers. If several sets of this size would do, the first of them.
+
+    Raises:
+        ValueError: graph has more than 20 nodes. All sets of nodes are tried, and their number doubles with each node.
 
     >>> smallest_anchors(np.eye(7, k=1) + np.eye(7, k=-1))
     [0]

@@ -130,6 +130,9 @@ def coordinate_encoding(
     Returns:
         Array of shape (..., dim), of the library and on the device of coordinates.
 
+    Raises:
+        ValueError: coordinates have no row for each position, or dim is no multiple of 2 · axes.
+
     >>> codes = coordinate_encoding(grid_coordinates((2, 3)), 8)
     >>> bool(np.allclose(codes, grid_encoding((2, 3), 8)))
     True
@@ -159,6 +162,9 @@ def reorder_grid(codes: ArrayT, axes: int, source: Order, target: Order) -> Arra
 
     Returns:
         Array of the shape, dtype and library of codes.
+
+    Raises:
+        ValueError: the width of codes is no multiple of 2 · axes, or an order is unknown.
 
     >>> ours, mae = (grid_encoding((3, 5), 16, order=order) for order in ("interleaved", "mae"))
     >>> bool((reorder_grid(mae, 2, "mae", "interleaved") == ours).all())
@@ -248,10 +254,15 @@ def jitter_coordinates(
     Args:
         coordinates: floating, shape (..., axes), such as `posenc.grids.grid_coordinates(shape, centered=True)`.
         rng: source of the random numbers.
-        shift: at least 0. jitter, rescale: at least 1. The defaults change nothing.
+        shift: at least 0. The default changes nothing.
+        jitter, rescale: at least 1. The defaults change nothing.
 
     Returns:
         Array of the shape, dtype and library of coordinates.
+
+    Raises:
+        TypeError: rng is not a numpy.random.Generator, or coordinates are not floating.
+        ValueError: shift is below 0, or jitter or rescale is below 1.
 
     >>> t = grid_coordinates((1, 2), centered=True)
     >>> jitter_coordinates(t, np.random.default_rng(0), rescale=2.0).round(3).tolist()
@@ -388,6 +399,9 @@ def generated_rotation(generators: ArrayLike, coordinates: ArrayLike) -> np.ndar
 
     Returns:
         float64 NumPy array of shape (..., dim, dim).
+
+    Raises:
+        ValueError: a generator is not skew-symmetric, or coordinates have not one number for each of them.
 
     >>> turn = np.array([[[0.0, -1.0], [1.0, 0.0]]])
     >>> generated_rotation(turn, [[np.pi / 2]])[0].round(6) + 0.0

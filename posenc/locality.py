@@ -52,6 +52,9 @@ def rbf_centers(n: int, sigma: float, *, spacing: float = 1.0) -> np.ndarray:
     Returns:
         float64 NumPy array of centres, ascending.
 
+    Raises:
+        ValueError: spacing is above sigma. Some positions would then be near no bump.
+
     >>> rbf_centers(5, 1.0)
     array([-3., -2., -1.,  0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.])
     """
@@ -85,6 +88,10 @@ def rbf_encoding(
     Returns:
         Array (n, m), or positions.shape + (m,), between 0 and 1, of the library and on the device of
         positions.
+
+    Raises:
+        TypeError: positions and centers are of different libraries.
+        ValueError: centers have not one axis, or sigma is not above 0.
 
     >>> rbf_encoding(3, [-1, 0, 1, 2, 3], 1.0).round(2)
     array([[0.61, 1.  , 0.61, 0.14, 0.01],
@@ -140,6 +147,10 @@ def gram_condition(codes: OneArray) -> float:
     Returns:
         A float of at least 1. Infinity if there are more codes than dimensions. Values from about 1e30 on
         (1e13 in float32) are not exact, because the smallest singular value is then rounding.
+
+    Raises:
+        TypeError: codes are not floating.
+        ValueError: codes are not of shape (n, dim), or have no row or no column.
 
     >>> gram_condition(np.eye(3))
     1.0
@@ -242,6 +253,9 @@ def locality_profile(scores: ArrayLike) -> LocalityProfile:
 
     Returns:
         `LocalityProfile`: nearer_wins, ties, first_rise.
+
+    Raises:
+        ValueError: scores are not one axis of at least two finite numbers.
 
     >>> locality_profile(-0.5 * np.arange(1, 101))
     LocalityProfile(nearer_wins=1.0, ties=0.0, first_rise=None)

@@ -19,6 +19,9 @@ def same_bag(first: Iterable[Hashable], second: Iterable[Hashable]) -> bool:
         first, second: items that can be hashed, such as a string or a list of tokens. Or token ids as an
             array of one axis.
 
+    Returns:
+        True or False.
+
     Raises:
         TypeError: an item that cannot be hashed.
 
@@ -66,7 +69,11 @@ def invariance_error(f: Callable[[Array], Array], x: Array, permutation: Sequenc
 
     max |f(x[π]) − f(x)|. At 0, to rounding, f does not depend on the order.
 
-    Args and result: as in `posenc.order.equivariance_error`. f may give any shape.
+    Args:
+        f, x, permutation: as in `posenc.order.equivariance_error`. f may give any shape.
+
+    Returns:
+        A number of at least 0.
 
     >>> import numpy as np
     >>> invariance_error(lambda x: x.sum(axis=0), np.eye(3), [2, 0, 1])

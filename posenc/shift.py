@@ -69,6 +69,10 @@ def shift_matrix(
         Array of shape (dim, dim), or offset.shape + (dim, dim), of the library and on the device of
         `offset`.
 
+    Raises:
+        TypeError: offset is not a number or an array of numbers.
+        ValueError: dim is odd, or offset is not finite.
+
     >>> m = shift_matrix(3, 4)
     >>> m.round(4)
     array([[-0.99  ,  0.1411,  0.    ,  0.    ],
@@ -201,6 +205,10 @@ def positional_scores(encoding: OneArray, w_query: OneArray, w_key: OneArray) ->
         Array (..., n, n) with a row for each query position t and a column for each key position u, of the
         dtype of encoding. For float16 and bfloat16 it is float32.
 
+    Raises:
+        TypeError: the arrays differ in library or dtype, or are not floating.
+        ValueError: a projection does not fit the width of encoding, or the two differ in shape.
+
     >>> codes = sinusoidal_encoding(3, 64)
     >>> positional_scores(codes, np.eye(64), np.eye(64)).round(3)
     array([[32.   , 30.917, 28.304],
@@ -241,6 +249,9 @@ def split_block(block: ArrayT) -> tuple[ArrayT, ArrayT]:
     Returns:
         Two arrays (..., 2, 2) whose sum is block: [[a, b], [−b, a]], a rotation times a factor, and
         [[−c, e], [e, c]], a reflection times a factor.
+
+    Raises:
+        ValueError: block does not end in two axes of 2.
 
     >>> difference, total = split_block(np.array([[1.0, 5.0], [2.0, 4.0]]))
     >>> difference

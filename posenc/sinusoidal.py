@@ -170,6 +170,9 @@ def decode_position(codes: OneArray, n: int, *, base: float = 10000.0) -> Array:
     Returns:
         Integer array (...) of the library of `codes`. Of equally near positions the first.
 
+    Raises:
+        ValueError: codes are a single number, of odd width, or not finite.
+
     >>> decode_position(sinusoidal_encoding([7, 4999], 64), 5000)
     array([   7, 4999])
     """

@@ -56,6 +56,9 @@ def time_frequencies(dim: int, *, shortest: float, longest: float) -> np.ndarray
     Returns:
         float64 NumPy array of shape (dim/2,), falling geometrically.
 
+    Raises:
+        ValueError: dim is odd or below 4, or longest is not above shortest.
+
     >>> (2 * np.pi / time_frequencies(8, shortest=0.1, longest=100)).round(6)
     array([  0.1,   1. ,  10. , 100. ])
     """

@@ -38,10 +38,12 @@ _SECTIONS = {
     },
 }
 _EXAMPLE = {"en": "Example", "zh": "例子"}
+_NO_EXAMPLE = re.compile(r"\*\*\w+\*\*\n\nEXAMPLE\n\n")
 _OF_MARKDOWN = re.compile(r"(`[^`]+`)|(https?://[^\s)>]*[\w/])|([\\*_{}\[\]$#|~])|(<)")
 _SHAPE = re.compile(
     r"(?:^|[Ss]hape |bool |float64 |floating |integers? )(\([^()]*,[^()]*\)(?: or \([^()]*\))*)"
 )
+_OF_SHAPES = re.compile(r"(\w+(?:(?:, | and )\w+)*): (\([^()]*\))")
 _CODE = re.compile(r"(<(a|pre|h[1-6]|summary)\b.*?</\2>)|<code>((?:\w+\.)*\w+)(?:\(\))?</code>", re.DOTALL)
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -104,7 +106,8 @@ def _with_places(text: str, entry: Entry, book: Path) -> str:
     heading = re.search(rf"^#+ (.*?) *\{{#{anchor}\}}", _text(book / page), re.MULTILINE)
     said = labels["section"].format(_title(book / page), heading[1] if heading else anchor)
     text = text.replace("WHERE", labels["where"].format(f"[{said}](../{entry.section})"), 1)
-    return text.replace("EXAMPLE", f"```py\n{example(entry, book)}```", 1)
+    shown = example(entry, book)
+    return text.replace("EXAMPLE", f"```py\n{shown}```", 1) if shown else _NO_EXAMPLE.sub("", text)
 
 
 def example(entry: Entry, book: Path) -> str:
@@ -189,13 +192,18 @@ def parameters(found: Any) -> list[Any]:
 
 def described(found: Any) -> dict[str, str]:
     """What the docstring says of each parameter or attribute; `query, key: ...` is said of both."""
-    return {
-        name: " ".join(item.description.split())
-        for section in found.docstring.parsed
-        if section.kind.value in ("parameters", "attributes")
-        for item in section.value
-        for name in re.split(r",\s*", item.name.replace("*", ""))
-    }
+    said: dict[str, str] = {}
+    for section in found.docstring.parsed:
+        if section.kind.value in ("parameters", "attributes"):
+            pairs = [(item.name, " ".join(item.description.split())) for item in section.value]
+        elif section.kind.value == "admonition" and section.value.kind == "shapes":
+            pairs = _OF_SHAPES.findall(section.value.contents)
+        else:
+            continue
+        said |= {
+            name: text for names, text in pairs for name in re.split(r", | and ", names.replace("*", ""))
+        }
+    return said
 
 
 # --- As Markdown --------------------------------------------------------------------------------------------
@@ -237,7 +245,8 @@ def _signature(found: Any, path: str) -> str:
     """As it is written, a line for each parameter with the shape that its description names."""
     if found.is_attribute:
         return path + (f": {found.annotation}" if found.annotation else "")
-    said, lines, star = described(found), [], False
+    above = described(found.parent) if found.parent and found.parent.is_class else {}
+    said, lines, star = above | described(found), [], False
     for each in parameters(found):
         kind = each.kind.value if each.kind else ""
         if kind == "keyword-only" and not star:
@@ -247,7 +256,7 @@ def _signature(found: Any, path: str) -> str:
         text = f"{stars}{each.name}" + (f": {_type(each.annotation)}" if each.annotation else "")
         if each.default is not None and not stars:
             text += f" = {each.default}" if each.annotation else f"={each.default}"
-        shape = _SHAPE.search(said.get(each.name, ""))
+        shape = _SHAPE.search(said.get(each.name, "")) or _SHAPE.search(above.get(each.name, ""))
         lines.append((f"{text},", f"  # {shape[1]}" if shape else ""))
     returns = f" -> {_type(found.returns)}" if found.is_function and found.returns else ""
     line = " ".join(text for text, _ in lines).removesuffix(",")

@@ -28,6 +28,13 @@ def check_decoding(model: Any, ids: Tensor | None = None) -> Report:
 
     Raises:
         TypeError, ValueError: as in `posenc.check.check_order`.
+
+    >>> bag = torch.nn.Embedding(50, 8).eval()  # each token by itself
+    >>> for finding in check_decoding(bag).findings:
+    ...     print(finding)
+    ok        rows of a batch: the same outputs, to 0
+    left out  cache: the model takes no past_key_values or cache
+    left out  pads: the model takes no attention_mask
     """
     called, ids = Called(model), some_tokens(model, ids)
     return Report(tuple(_Decoding(called, ids).findings()))

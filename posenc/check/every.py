@@ -31,6 +31,10 @@ def check_all(
 
     Raises:
         TypeError, ValueError: as in `posenc.check.check_order`.
+
+    >>> bag = nn.Embedding(50, 8).eval()  # each token by itself
+    >>> [finding.what for finding in check_all(bag, meant="causal").faults]
+    ['order', 'who sees whom']
     """
     ids = some_tokens(model, ids)
     findings = [*check_order(model, ids).findings, *check_mask(model, ids, meant=meant).findings]

@@ -25,6 +25,11 @@ def check_length(model: Any, ids: Tensor | None = None, *, limit: int | None = N
 
     Raises:
         TypeError, ValueError: as in `posenc.check.check_order`; limit is below 8.
+
+    >>> ids, table = torch.arange(12)[None], nn.Embedding(16, 8)
+    >>> clamped = lambda ids, positions=ids: table(ids) + table(positions.clamp(max=15))
+    >>> check_length(clamped, ids, limit=16).faults[0].look
+    'a clamp'
     """
     called, ids = Called(model), some_tokens(model, ids)
     limit = limit_of(model) if limit is None else integer("limit", limit, minimum=8)
@@ -97,6 +102,10 @@ def check_precision(model: Any, ids: Tensor | None = None, *, far: int | None = 
 
     Raises:
         TypeError, ValueError: as in `posenc.check.check_order`; model is not a module.
+
+    >>> bag = nn.Embedding(50, 8).eval()  # each token by itself
+    >>> print(check_precision(bag))
+    left out  precision: the model takes no positions
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, of which copies are made, got {type(model).__name__}")

@@ -37,6 +37,10 @@ def check_loading(model: Any, ids: Tensor | None = None) -> Report:
 
     Raises:
         TypeError, ValueError: as in `posenc.check.check_order`; model is not a module.
+
+    >>> print(check_loading(nn.Embedding(50, 8).eval()))
+    ok        meta device and to_empty: the same outputs, to 0
+    left out  frequencies: no buffer is called inv_freq
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, of which copies are made, got {type(model).__name__}")

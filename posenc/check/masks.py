@@ -56,6 +56,10 @@ def check_mask(
     Raises:
         TypeError, ValueError: as in `posenc.check.check_order`; meant is none of these; documents are fewer than two,
             or longer than ids.
+
+    >>> bag = torch.nn.Embedding(50, 8).eval()  # each token by itself
+    >>> check_mask(bag, meant="full").faults[0].says
+    'output 1 does not see token 0, 23 such pairs of neighbours (meant: full)'
     """
     called, ids = Called(model), some_tokens(model, ids)
     if documents is not None:

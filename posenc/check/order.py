@@ -53,6 +53,11 @@ def check_shift(model: Any, ids: Tensor | None = None, *, relative: bool | None 
 
     Raises:
         TypeError, ValueError: as in `check_order`.
+
+    >>> ids, table = torch.arange(12)[None], torch.nn.Embedding(50, 8)
+    >>> report = check_shift(lambda ids, positions=ids: table(ids) + table(positions), ids)
+    >>> {finding.what: finding.verdict for finding in report.findings}
+    {'first position': 'ok', 'shift': 'note'}
     """
     called, ids = Called(model), some_tokens(model, ids)
     if called.positions is None:

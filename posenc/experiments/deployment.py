@@ -282,6 +282,12 @@ def deployment_table(*, lang: Literal["en", "zh"] = "en") -> str:
     Args:
         lang: "en" or "zh", the language of its words.
 
+    Returns:
+        Markdown.
+
+    Raises:
+        ValueError: lang is neither "en" nor "zh".
+
     >>> deployment_table().splitlines()[0]
     '| Layer | eager | graphs | compiled | exported | ONNX | autocast | saved |'
     """

@@ -114,6 +114,9 @@ def train_terms(
     Returns:
         A `TermsResult`: loss, accuracy, loss_without, accuracy_without, size.
 
+    Raises:
+        ValueError: task or without is none of those above, or steps is below 1.
+
     >>> result = train_terms("back", steps=2)
     >>> list(result.accuracy_without)
     ['word_word', 'word_place', 'place_word', 'place_place', 'places']
@@ -170,6 +173,9 @@ def _ask(model: nn.Module, task: Task, generator: torch.Generator, texts: int) -
 
 def term_results() -> list[TermsResult]:
     """The trainings that the book quotes: each task with all terms and without each, five seeds.
+
+    Returns:
+        A `TermsResult` for each training.
 
     >>> len(term_results())
     100

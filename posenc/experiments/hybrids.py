@@ -89,6 +89,9 @@ def train_mix(
         For the mix, and where it has a layer n for the same weights with l in its place, the scores in the last
         quarter of each of `LENGTHS`; and the loss at the trained length in nats.
 
+    Raises:
+        ValueError: mix has another letter, or task is none of those above.
+
     >>> scores, _ = train_mix("wwwn", "back", settings=Settings(steps=2, asked_tokens=1024))
     >>> list(scores), len(scores["wwwn"])
     (['wwwn', 'wwwl'], 5)
@@ -142,6 +145,9 @@ def train_counter(
 
     Returns:
         The share of positions named exactly, on fresh texts, and the mean distance from the right one.
+
+    Raises:
+        ValueError: words is neither "random" nor "same".
 
     >>> share, _ = train_counter(start=False, words="same", settings=Settings(steps=2))
     >>> share == 1 / 32
@@ -232,8 +238,9 @@ def _read(states: np.ndarray) -> float:
 def hybrid_results() -> dict[str, Any]:
     """What `python -m posenc.experiments hybrids` measured, as it stands in the file.
 
-    mixes: by mix and task, the rate and the scores (seeds, lengths). count: by text, (seeds, 2), the share named
-    exactly and the mean distance. probe: by training and what is read, the mean distance of each seed.
+    Returns:
+        mixes: by mix and task, the rate and the scores (seeds, lengths). count: by text, (seeds, 2), the share named
+        exactly and the mean distance. probe: by training and what is read, the mean distance of each seed.
 
     >>> results = hybrid_results()
     >>> results["lengths"]

@@ -42,6 +42,9 @@ class ReleasedModel:
 def released_models() -> tuple[ReleasedModel, ...]:
     """All models of the data file, by year.
 
+    Returns:
+        A `ReleasedModel` for each.
+
     >>> [model.name for model in released_models()[:3]]
     ['Transformer', 'BERT', 'GPT-2']
     """
@@ -54,6 +57,9 @@ def rotations(name: str) -> dict[str, LayerRotation]:
 
     Args:
         name: a name of `released_models`.
+
+    Returns:
+        A `posenc.rotary.LayerRotation` for each kind of layer.
 
     Raises:
         ValueError: no model has this name, or the model has no RoPE.
@@ -107,6 +113,12 @@ def model_table(*, lang: Literal["en", "zh"] = "en") -> str:
 
     Args:
         lang: "en" or "zh", the language of its words.
+
+    Returns:
+        Markdown.
+
+    Raises:
+        ValueError: lang is neither "en" nor "zh".
 
     >>> model_table().splitlines()[2].split(" | ")[0]
     '| [Transformer](sinusoidal.md){#row-transformer}'

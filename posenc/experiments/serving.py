@@ -130,6 +130,12 @@ def cached_pass(
 def largest_error(found: np.ndarray, wanted: np.ndarray) -> float:
     """The largest difference of two arrays to two digits, and 0 if it is below 1e-12, which is rounding.
 
+    Args:
+        found, wanted: arrays of one shape, float64.
+
+    Returns:
+        A number of at least 0.
+
     >>> largest_error(np.array([1.0, 2.0]), np.array([1.0, 2.5])), largest_error(np.ones(2), np.ones(2) + 1e-15)
     (0.5, 0.0)
     """

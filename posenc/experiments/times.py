@@ -64,6 +64,10 @@ def train_gap_task(
     Returns:
         A `GapResult`: losses, by_seconds, by_index, scale.
 
+    Raises:
+        TypeError: encoding is not a torch.nn.Module.
+        ValueError: clip is at most 1, or a rate leaves no pair of frames to compare in a clip.
+
     >>> from posenc.nn import TimeEncoding
     >>> result = train_gap_task(TimeEncoding(16, shortest=2.0, longest=32.0))
     >>> result.by_seconds[30.0] > 0.99, result.by_index[30.0] < 0.7

@@ -135,10 +135,14 @@ def leak_out(weights: Array, padding_mask: Array) -> float:
     A key-padding mask raises it to 1, because then pads may attend to real tokens only. This does harm only
     if a later step uses the outputs of pads.
 
-    Args, raises: as in `leak_in`.
+    Args:
+        weights, padding_mask: as in `posenc.masks.leak_in`.
 
     Returns:
         A number from 0 to 1. It is 0 if there is no pad.
+
+    Raises:
+        TypeError, ValueError: as in `posenc.masks.leak_in`.
 
     >>> import numpy as np
     >>> from posenc.masks import key_padding_mask

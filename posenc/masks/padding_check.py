@@ -103,6 +103,9 @@ def check_padding(
 
     Torch takes another path without gradients. If your model runs under `torch.no_grad()`, check it there.
 
+    Returns:
+        `PaddingReport`: what changes on the right and on the left. Print it for a text to read.
+
     Raises:
         TypeError: model is not callable, batch is not a list of arrays, or an output is not a floating array.
         ValueError: the outputs have neither of the two shapes, differ from run to run or are not finite

@@ -132,7 +132,11 @@ class ContextualPositions(nn.Module):
         return hide_later(bias, query.dtype, xp)
 
     def positions(self, query: Tensor, key: Tensor) -> Tensor:
-        """How far each query finds each key, float64 (..., n_q, n_k); 0 for later keys."""
+        """How far each query finds each key, float64 (..., n_q, n_k); 0 for later keys.
+
+        Args:
+            query, key: as above.
+        """
         for name, x in (("query", query), ("key", key)):
             check_floating(name, x)
         dim = self.weight.shape[-1]

@@ -34,7 +34,7 @@ def curves(
 
     Args:
         curves: label to numbers, shape (n,); one to six. Without `x` they may differ in length.
-        x: where the points lie, n numbers, or n short texts to stand below the axis; 0, 1, ... if None.
+        x: where the points lie: numbers, shape (n,), or n short texts to stand below the axis. 0, 1, ... if None.
         labels: what the horizontal and the vertical axis show.
         log: whether the horizontal axis is logarithmic, for x above 0.
         marks: whether curves have marks, each point of short ones and a few of long ones.

@@ -41,6 +41,10 @@ def four_terms(
     Returns:
         Array (..., n_q, n_k) of the dtype of query.
 
+    Raises:
+        TypeError: the arrays differ in library or dtype, or are not floating.
+        ValueError: codes have not the shape of the vectors that they belong to, or no term is left.
+
     >>> import numpy as np
     >>> word, place = np.array([[1.0, 0], [0, 1]]), np.array([[2.0, 0], [0, 3]])
     >>> four_terms(word, word, place, place)
@@ -101,6 +105,10 @@ def disentangled_scores(
 
     Returns:
         Array (..., n_q, n_k) of the dtype of query.
+
+    Raises:
+        TypeError: the arrays differ in library or dtype, or are not floating.
+        ValueError: a table does not fit the width or the heads of query, or no term is left.
 
     >>> import numpy as np
     >>> x, left = np.eye(3), np.array([[1.0, 0, 0], [0, 0, 0], [0, 0, 0]])  # for keys on the left
@@ -203,6 +211,10 @@ def untie_first(bias: ArrayT, from_first: ArrayT, to_first: ArrayT) -> ArrayT:
 
     Returns:
         Array of the shape and dtype of bias.
+
+    Raises:
+        TypeError: the arrays differ in library or dtype, or are not floating.
+        ValueError: bias is not square in its last two axes, or another array has not the shape of the rest.
 
     >>> import numpy as np
     >>> untie_first(np.ones((3, 3)), np.array(7.0), np.array(5.0))

@@ -56,6 +56,9 @@ def kerple_bias(
         Array (heads, n_q, n_k), or (..., heads, n_q, n_k) for positions with leading axes. Without the axis
         of heads if r1 and r2 are numbers. Computed in float64 and rounded once to the dtype of r1.
 
+    Raises:
+        ValueError: r1 and r2 differ in shape, one of them is not above 0, or r2 is above 2 for "power".
+
     >>> kerple_bias(2.0, 1.0, 1, 4).round(3)
     array([[-2.773, -2.197, -1.386,  0.   ]])
     >>> kerple_bias(0.5, 1.0, 1, 4, kind="power")
@@ -132,12 +135,17 @@ def fire_bias(
 
     Args:
         hidden_weight, hidden_bias: w and v, shape (width,), floating.
-        head_weight: W, shape (heads, width). head_bias: b, shape (heads,).
+        head_weight: W, shape (heads, width).
+        head_bias: b, shape (heads,).
         query_positions, key_positions, c, threshold: as in `posenc.relative.fire_distance`.
 
     Returns:
         Array (heads, n_q, n_k), or (..., heads, n_q, n_k) for positions with leading axes, of the dtype of
         hidden_weight, computed in float32 at least. Needs memory for n_q · n_k · width numbers.
+
+    Raises:
+        TypeError: the arrays differ in library or dtype, or are not floating.
+        ValueError: a weight has another shape, or c or threshold is not above 0.
 
     >>> one = np.ones(1)
     >>> fire_bias(one, 0 * one, -one[None], one, 1, 4, c=1.0, threshold=3.0).round(3)

@@ -36,6 +36,10 @@ def shaw_scores(
     Returns:
         Array (..., n_q, n_k). The computation needs n_q · (2K + 1) further numbers, not n_q · n_k · d.
 
+    Raises:
+        TypeError: the arrays differ in library or dtype, or are not floating.
+        ValueError: table is not of shape (2K + 1, d) with the width of query, or positions do not fit query.
+
     >>> import numpy as np
     >>> shaw_scores(np.eye(3), np.array([[1.0, 1, 1], [0, 0, 0], [5, 6, 7]]))
     array([[0., 5., 5.],
@@ -71,6 +75,10 @@ def shaw_values(
 
     Returns:
         Array (..., n_q, d).
+
+    Raises:
+        TypeError: the arrays differ in library or dtype, or are not floating.
+        ValueError: table is not of shape (2K + 1, d), or weights do not fit the positions.
 
     >>> import numpy as np
     >>> shaw_values(np.full((2, 2), 0.5), np.array([[1.0, 0], [0, 0], [0, 8]]))

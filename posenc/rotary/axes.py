@@ -62,6 +62,11 @@ def apply_rotary_axes(
     Returns:
         Array of the shape and dtype of x.
 
+    Raises:
+        TypeError: x is not floating, or is of another library than coordinates or frequencies.
+        ValueError: coordinates do not fit the tokens of x or the rows of frequencies. Or frequencies do not fit
+            rotary_dim, or are wavelengths.
+
     >>> grid = np.stack(np.meshgrid([0, 1], [0, 1, 2], indexing="ij"), axis=-1).reshape(6, 2)
     >>> grid.tolist()
     [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
@@ -107,6 +112,9 @@ def axial_frequencies(dim: int, axes: int | Sequence[int], *, base: float = 1000
     Returns:
         float64 NumPy array of shape (axes, dim/2).
 
+    Raises:
+        ValueError: dim is no multiple of 2 · axes, or the widths do not sum to dim.
+
     >>> axial_frequencies(8, 2)
     array([[1.  , 0.01, 0.  , 0.  ],
            [0.  , 0.  , 1.  , 0.01]])
@@ -148,6 +156,9 @@ def mixed_frequencies(dim: int, angle: float | Array, *, base: float = 10000.0) 
 
     Returns:
         float64 NumPy array of shape (2, dim/2).
+
+    Raises:
+        ValueError: dim is no multiple of 4, or angle has another shape.
 
     >>> mixed_frequencies(4, np.pi / 4).round(3)
     array([[ 0.707, -0.707],
@@ -192,6 +203,10 @@ def mrope_frequencies(
 
     Returns:
         float64 NumPy array of shape (axes, dim/2).
+
+    Raises:
+        TypeError: sections is not a list of integers.
+        ValueError: sections do not sum to dim/2, or cannot take pairs in turn.
 
     >>> mrope_frequencies(8, (2, 1, 1)).round(4)
     array([[1.   , 0.1  , 0.   , 0.   ],
@@ -242,6 +257,10 @@ def mrope_coordinates(parts: Sequence[int | Sequence[int]]) -> np.ndarray:
 
     Returns:
         Integer NumPy array (tokens, 3), for `posenc.rotary.apply_rotary_axes`.
+
+    Raises:
+        TypeError: parts is not a list of sizes.
+        ValueError: a grid has not three sizes.
 
     >>> mrope_coordinates([2, (1, 2, 2), 1]).tolist()
     [[0, 0, 0], [1, 1, 1], [2, 2, 2], [2, 2, 3], [2, 3, 2], [2, 3, 3], [4, 4, 4]]

@@ -26,6 +26,9 @@ def head_frequencies(wavelengths: ArrayLike) -> np.ndarray:
     Returns:
         float64 NumPy array of shape (heads, 1) or (heads, dim/2).
 
+    Raises:
+        ValueError: wavelengths have more than two axes, or one is not above 0.
+
     >>> head_frequencies([4, 32, 512]).round(4).tolist()
     [[1.5708], [0.1963], [0.0123]]
     """

@@ -125,6 +125,10 @@ def rotary_matrix(
         Array of shape (dim, dim), or position.shape + (dim, dim), of the library and on the device of
         position.
 
+    Raises:
+        TypeError: position is not a number or an array of numbers.
+        ValueError: dim is odd, or frequencies are not of shape (dim/2,).
+
     >>> rotary_matrix(1, 4).round(4)
     array([[ 0.5403, -0.8415,  0.    ,  0.    ],
            [ 0.8415,  0.5403,  0.    ,  0.    ],

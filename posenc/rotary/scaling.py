@@ -66,6 +66,9 @@ def ntk_frequencies(dim: int, factor: float, *, base: float = 10000.0) -> np.nda
     Returns:
         float64 NumPy array of shape (dim/2,).
 
+    Raises:
+        ValueError: dim is odd or below 4. A single pair has no slowest and fastest.
+
     >>> (ntk_frequencies(8, 8) / sinusoidal_frequencies(8)).round(4)
     array([1.   , 0.5  , 0.25 , 0.125])
 
@@ -191,6 +194,9 @@ def yarn_attention_factor(
     Returns:
         The factor, 1.0 for s = 1.
 
+    Raises:
+        ValueError: only one of mscale and mscale_all_dim is given.
+
     >>> round(yarn_attention_factor(4), 4)
     1.1386
 
@@ -233,6 +239,9 @@ def longrope_frequencies(
 
     Returns:
         float64 NumPy array of shape (dim/2,).
+
+    Raises:
+        ValueError: there is not one factor above 0 for each pair.
 
     >>> longrope_frequencies(4, [1, 1], [1, 8], 5000, original_length=4096)
     array([1.     , 0.00125])

@@ -1,7 +1,9 @@
 """The reference: every public name has an entry, each entry a section of the book, and code in a line leads there."""
 
 from pathlib import Path
+from typing import Any
 
+import griffe
 import pytest
 from press import reference
 from press.cache import ROOT
@@ -93,3 +95,52 @@ def test_an_entry_has_its_signature_with_shapes_and_leads_to_the_book(language: 
     drawn = reference.made(ROOT / "docs" / language, "rotary.pictures")
     assert "EXAMPLE" not in drawn
     assert drawn.count("plot.rotating_pairs(") == 2  # its signature, and a block of the page
+
+
+GOOD = '''
+def turned(x: Array, base: float) -> Array:
+    """x, turned.
+
+    Args:
+        x: floating, shape (n, dim).
+        base: above 0.
+
+    Returns:
+        Array (n, dim).
+
+    Raises:
+        ValueError: base is at most 0.
+
+    >>> turned(1, 2)
+    """
+    raise ValueError
+'''
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("shape (n, dim)", "the rows", "no shape of `x`"),
+        ("base: above", "bases: above", "nothing is said of `base`"),
+        ("base: above", "base, bases: above", "there is no `bases`"),
+        ("    Returns:\n        Array (n, dim).\n", "", "no `Returns:`"),
+        ("    Raises:\n        ValueError: base is at most 0.\n", "", "no `Raises:`, and it raises"),
+        (">>> ", "", "no example, here or in a block of the page that explains it"),
+        (
+            "ValueError: base is at most 0.",
+            "base is wrong",
+            "Failed to get 'exception: description' pair from",
+        ),
+    ],
+)
+def test_what_a_docstring_lacks_is_named(old: str, new: str, fault: str) -> None:
+    def faults(code: str) -> list[str]:
+        lines = griffe.LinesCollection()
+        lines[Path("a.py")] = code.splitlines()
+        google: Any = {"docstring_parser": "google", "docstring_options": reference.OPTIONS}
+        google["lines_collection"] = lines
+        found = griffe.visit("a", filepath=Path("a.py"), code=code, **google)["turned"]
+        return [*check.of_docstring(found, "shift", shown=False)]
+
+    assert faults(GOOD) == []
+    assert fault in "\n".join(faults(GOOD.replace(old, new)))

@@ -1,8 +1,12 @@
-"""The reference held against posenc: its names and their sections."""
+"""The reference held against posenc: its names and their sections, and what docstrings must say."""
 
+import ast
+import logging
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from press import reference
 from press.cache import ROOT
@@ -10,6 +14,10 @@ from press.languages import LANGUAGES
 from press.reference import Entry
 
 _PLACE = re.compile(r"^<!-- made: api (\w+\.\w+) -->$", re.MULTILINE)
+_IS_ARRAY = re.compile(r"\b(?:Array|ArrayT|OneArray|Tensor|ndarray)\b")
+_SAYS_SHAPE = re.compile(
+    r"shape|\([^()]*,[^()]*\)|as in|likewise|library and device|True at pads|one to|without axes|each"
+)
 
 
 def faults() -> Iterator[str]:
@@ -23,6 +31,11 @@ def faults() -> Iterator[str]:
     ]
     yield from of_names(reference.entries(), public, map(str, package.exports))
     yield from of_sections(reference.entries(), ROOT / "docs")
+    for entry in reference.entries():
+        if (found := reference.public(entry.path)) is not None and not found.is_attribute:
+            shown = any(reference.example(entry, ROOT / "docs" / language) for language in LANGUAGES)
+            for fault in of_docstring(found, entry.path.partition(".")[0], shown):
+                yield f"posenc.{entry.path}: {fault}"
 
 
 def of_names(entries: Iterable[Entry], public: Iterable[str], door: Iterable[str]) -> Iterator[str]:
@@ -54,3 +67,48 @@ def of_sections(entries: Iterable[Entry], docs: Path) -> Iterator[str]:
         for place in sorted(wanted):
             if [found for _, found in places].count(place) != 1:
                 yield f"docs/{language}/api: not once <!-- made: api {place} -->"
+
+
+def of_docstring(found: Any, module: str, shown: bool) -> Iterator[str]:
+    """What the docstring of a function or class, and of its methods, lacks; `shown`: a block of the book calls it."""
+    result = "dataclass" in found.labels or "NamedTuple" in map(str, getattr(found, "bases", ()))
+    if ">>>" not in found.docstring.value and not (shown or result):
+        yield "no example, here or in a block of the page that explains it"
+    for each in [found, *reference.methods(found)]:
+        name = "" if each is found else f"{each.name}: "
+        yield from (f"{name}{fault}" for fault in _of_griffe(each))
+        if each.is_attribute or result:
+            continue
+        said, text = reference.described(each), each.docstring.value
+        above = reference.described(found) if each is not found else {}
+        known = {parameter.name for parameter in reference.parameters(each)}
+        if each.is_function:
+            yield from (f"{name}there is no `{other}`" for other in said if other not in known)
+        for parameter in reference.parameters(each):
+            described = f"{said.get(parameter.name, '')} {above.get(parameter.name, '')}"
+            if not described.strip() and not (module == "plot" and parameter.name in ("ax", "lang")):
+                yield f"{name}nothing is said of `{parameter.name}`"
+            elif _IS_ARRAY.search(str(parameter.annotation)) and not _SAYS_SHAPE.search(described):
+                yield f"{name}no shape of `{parameter.name}`"
+        if each is not found or module in ("plot", "check"):  # those say in one place what all of them give
+            continue
+        if each.is_function and str(each.returns) != "None" and "Returns:\n" not in text:
+            yield "no `Returns:`"
+        if each.is_function and "Raises:\n" not in text and _raises(each.source):
+            yield "no `Raises:`, and it raises"
+
+
+def _raises(source: str) -> bool:
+    return any(isinstance(node, ast.Raise) for node in ast.walk(ast.parse(textwrap.dedent(source))))
+
+
+def _of_griffe(found: Any) -> list[str]:
+    """What griffe warns of while it reads a docstring."""
+    said: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: said.append(record.getMessage().partition(": ")[2])  # type: ignore[method-assign]
+    log = logging.getLogger("griffe")
+    log.addHandler(handler)
+    found.docstring.parse("google", **reference.OPTIONS)
+    log.removeHandler(handler)
+    return said

@@ -98,6 +98,9 @@ def compare_schemes(
         schemes: by name; `CANDIDATES` if None.
         held: as of `held_lengths`; if None, of the results of the chapter `extrapolation`.
 
+    Returns:
+        An `Answers` for each scheme.
+
     >>> rotary = compare_schemes({"rotary": CANDIDATES["rotary"]})[0]
     >>> rotary.shift, rotary.norm, rotary.parameters, rotary.fused
     (True, True, 0, True)

@@ -19,6 +19,12 @@ def scheme_table(answers: Iterable[Answers], *, lang: Literal["en", "zh"] = "en"
         answers: of `compare_schemes`.
         lang: "en" or "zh", the language of its words.
 
+    Returns:
+        Markdown.
+
+    Raises:
+        ValueError: lang is neither "en" nor "zh".
+
     >>> from posenc.experiments.choosing import CANDIDATES, measure_scheme
     >>> table = scheme_table([measure_scheme(CANDIDATES["t5"])])
     >>> table.splitlines()[2].split(" | ")[:4]

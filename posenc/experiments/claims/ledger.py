@@ -106,6 +106,12 @@ def claim_table(*, lang: Literal["en", "zh"] = "en") -> str:
     Args:
         lang: "en" or "zh", the language of its words.
 
+    Returns:
+        Markdown.
+
+    Raises:
+        ValueError: lang is neither "en" nor "zh".
+
     >>> print(claim_table().splitlines()[3].partition("| false ")[2])
     | [formula](#formulas) | at width 512 the longest is 60,611, and 10000·2π is 62,832 |
     """

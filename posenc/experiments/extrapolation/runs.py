@@ -152,6 +152,9 @@ def train_extrapolation(
     Returns:
         A `Run`: scores by length, by_position, curve, and the trained model.
 
+    Raises:
+        ValueError: scheme, task or size is none of those above.
+
     >>> run = train_extrapolation("rotary", "back")
     >>> run.scores[0] > 0.99, run.scores[-1] < 0.7
     (True, True)
