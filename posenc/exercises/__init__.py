@@ -8,8 +8,15 @@ Each module holds those of one page of exercises, one function a check, and need
 need no more, because a block that calls `check` runs in the page, too. `checking` is what they share.
 """
 
-from posenc.exercises import absolute, begin, long, relative, shapes
+from posenc.exercises import absolute, begin, long, practice, relative, shapes
 from posenc.exercises.checking import EXERCISES, check, exercise  # noqa: F401
 
-PAGES = {"begin": begin, "absolute": absolute, "relative": relative, "long": long, "shapes": shapes}
+PAGES = {
+    "begin": begin,
+    "absolute": absolute,
+    "relative": relative,
+    "long": long,
+    "shapes": shapes,
+    "practice": practice,
+}
 """The modules by their pages."""
