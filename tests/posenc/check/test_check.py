@@ -1,8 +1,6 @@
 """posenc.check: each fault that happens is found in a tiny model with its cause, and good models are left in peace."""
 
 import itertools
-import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ import torch
 from torch import nn
 
 import posenc.check
+from posenc.check.__main__ import main
 from posenc.rotary import apply_rotary, yarn_frequencies
 from tests.posenc.check.tiny import LIMIT, WORDS, Tiny
 from tests.posenc.refusals import refused
@@ -259,21 +258,19 @@ test_refusals = refused([
 ])  # fmt: skip
 
 
-def test_the_command_has_an_exit_status(tmp_path: Path) -> None:
-    root = Path(__file__).parents[3]
+def test_the_command_has_an_exit_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "mine.py").write_text(
-        f"import sys; sys.path.insert(0, {str(root)!r})\nfrom tests.posenc.check.tiny import Tiny\n"
+        "from tests.posenc.check.tiny import Tiny\n"
         "def good(): return Tiny('none')\ndef bad(): return Tiny('none', 'sees one ahead')\n"
     )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
     for name, status, words in (
         ("good", 0, "ok        order"),
         ("bad", 1, "FAULT     who sees whom"),
         ("no", 2, "no"),
     ):
-        command = [sys.executable, "-m", "posenc.check", f"mine:{name}"]
-        done = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, env={"PYTHONPATH": str(root)}
-        )
-        assert (done.returncode, words in done.stdout + done.stderr) == (status, True), json.dumps(
-            done.stderr
-        )
+        assert main([f"mine:{name}"]) == status
+        assert words in "".join(capsys.readouterr())

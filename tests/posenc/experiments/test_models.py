@@ -1,5 +1,6 @@
 """The table of released models: facts with a source each, words in two languages, and what is computed of them."""
 
+import functools
 import math
 import re
 
@@ -8,6 +9,8 @@ import pytest
 
 from posenc.experiments import ReleasedModel, model_table, released_models, rotations
 from tests.posenc.refusals import refused
+
+rows = functools.cache(lambda: model_table().splitlines())
 
 
 def test_each_model_has_a_name_a_source_and_fields() -> None:
@@ -24,9 +27,7 @@ def test_each_model_has_a_name_a_source_and_fields() -> None:
     "model", [each for each in released_models() if each.way == "rope"], ids=lambda each: each.name
 )
 def test_what_is_computed_follows_from_its_definition(model: ReleasedModel) -> None:
-    cells = [
-        line.split(" | ") for line in model_table().splitlines() if line.startswith(f"| [{model.name}](")
-    ]
+    cells = [line.split(" | ") for line in rows() if line.startswith(f"| [{model.name}](")]
     for cell, (kind, rotation) in zip(cells, rotations(model.name).items(), strict=True):
         if rotation.frequencies is None:
             assert (cell[2], set(cell[4:])) == ("no position", {"–", "– |"}), kind
