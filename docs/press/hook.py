@@ -9,6 +9,7 @@ import functools
 import json
 import logging
 import posixpath
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -121,6 +122,9 @@ def on_pre_build(config: MkDocsConfig) -> None:
 def on_files(files: Files, config: MkDocsConfig) -> None:
     for file in [] if BOOK.language and pyodide.there() else list(files.media_files()):
         if file.src_uri.startswith("runtime/"):  # what runs blocks in the page
+            files.remove(file)
+    for file in files.media_files():
+        if "/lunr/" in file.src_uri and not search.wanted(file.src_uri):
             files.remove(file)
     if not BOOK.language:
         root, site = Path(config.config_file_path).parent, Path(config.site_dir)
@@ -305,6 +309,7 @@ def on_post_build(config: MkDocsConfig) -> None:
     else:
         cards.write(site, {"index": "Positional Encoding\n位置编码"}, config.site_name)
         feed.write(site, BOOK.url, config.site_name)
+        shutil.copyfile(page_facts.ROOT / "LICENSE", site / "LICENSE.txt")
         search.mend_worker(site)
         pyodide.ship(site)
         books.finish(BOOK.processes)

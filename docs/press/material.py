@@ -31,6 +31,7 @@ _BY = {  # by whom, in which file: what is changed, and the words that it relies
     ("press/search.py", _WORKER): {
         "a query in Chinese is cut into the words of the index": CUT,
         "words with digits in them are told apart": IDS,
+        "what it loads for other languages is left out": r"lunr\.stemmer\.support\.min\.js",
     },
     ("press/search.py", "plugins/search/plugin.py"): {"tags stay with the page": r'entry\["tags"\] = \[\]'},
     ("press/search.py", _BUNDLE): {

@@ -66,6 +66,15 @@ def write_elsewhere(site: Path, book: Book) -> None:
         (site / ELSEWHERE).write_text(f"var __elsewhere = {text}\n", encoding="utf-8")
 
 
+def wanted(name: str) -> bool:
+    """Whether a file of lunr-languages serves one of our languages: they are large, and have licences of their own.
+
+    >>> [wanted(f"assets/javascripts/lunr/{name}.js") for name in ("min/lunr.zh.min", "min/lunr.ja.min", "tinyseg")]
+    [True, False, False]
+    """
+    return name.endswith(("lunr.stemmer.support.min.js", *(f"lunr.{each}.min.js" for each in LANGUAGES)))
+
+
 def mend_worker(site: Path) -> None:
     """Change the worker that reads the index, in the folder that both books share."""
     (worker,) = site.glob("assets/javascripts/workers/search.*.min.js")
