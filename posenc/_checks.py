@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 import sys
+import warnings
 from collections.abc import Callable
 from numbers import Real
 from typing import Any, TypeVar, get_args
@@ -26,6 +28,31 @@ from posenc._arrays import (
 )
 
 Word = TypeVar("Word")
+Called = TypeVar("Called", bound=Callable[..., Any])
+
+
+def deprecated(instead: str) -> Callable[[Called], Called]:
+    """Above a function that the next release takes away: each caller is told what to write instead.
+
+    >>> @deprecated("write posenc.apply_rotary")
+    ... def rotate(): ...
+    >>> with warnings.catch_warnings(record=True, action="always") as said:
+    ...     rotate()
+    >>> print(said[0].message)
+    rotate goes with the next release: write posenc.apply_rotary
+    """
+
+    def mark(function: Called) -> Called:
+        @functools.wraps(function)
+        def warned(*args: Any, **kwargs: Any) -> Any:
+            said = f"{function.__name__} goes with the next release: {instead}"
+            warnings.warn(said, DeprecationWarning, stacklevel=2)
+            return function(*args, **kwargs)
+
+        return warned  # type: ignore[return-value]
+
+    return mark
+
 
 # --- Numbers and words
 

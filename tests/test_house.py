@@ -4,6 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import grimp
 import pytest
 from importlinter.cli import lint_imports
 
@@ -30,3 +31,19 @@ def test_nothing_else_lies_at_the_top() -> None:
 def test_imports_run_one_way() -> None:
     """As pyproject.toml says, in both packages; what is wrong is named by file and line."""
     assert lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == 0
+
+
+@pytest.mark.parametrize("file", ["CONTRIBUTING.md", "CONTRIBUTING.zh.md"])
+def test_the_drawing_of_imports_is_that_of_the_code(file: str) -> None:
+    drawn = {
+        (start, end)
+        for start, ends in re.findall(r"(?m)^  ([\w.]+) --> (.+)$", (ROOT / file).read_text("utf-8"))
+        for end in ends.split(" & ")
+    }
+    boxes = sorted({box for arrow in drawn for box in arrow}, key=len, reverse=True)
+    graph = grimp.build_graph("posenc", "press", cache_dir=None)
+    room = {name: next(box for box in boxes if f"{name}.".startswith(f"{box}.")) for name in graph.modules}
+    imports = {
+        (room[name], room[other]) for name in room for other in graph.find_modules_directly_imported_by(name)
+    }
+    assert drawn == {(start, end) for start, end in imports if start != end}
