@@ -43,6 +43,11 @@ PATH = np.eye(4, k=1) + np.eye(4, k=-1)
 PERIODS: dict[str, Any] = {"shortest": 0.2, "longest": 120.0}
 YARN: dict[str, Any] = {"dim": 64, "factor": 8.0, "original_length": 4096}
 
+# What takes whole positions only, and passes no gradient to them.
+WHOLE = (
+    "one_hot_encoding", "learned_encoding", "t5_bias", "t5_bucket", "relative_bias", "disentangled_scores",
+)  # fmt: skip
+
 
 class Call(NamedTuple):
     function: Callable[..., Any]

@@ -12,7 +12,7 @@ import torch
 
 import posenc
 from posenc import nn
-from tests.posenc.calls import FORMULAS, LAYERS, Call, public
+from tests.posenc.calls import FORMULAS, LAYERS, WHOLE, Call, public
 
 NO_ARRAY = [{"a": 1}, "a"]
 HALF = np.arange(3, dtype=np.float16)
@@ -140,14 +140,6 @@ def in_torch(x: Any) -> Any:
 ROWS = torch.ones(3, 4)
 HEADS = ROWS[None, None]
 NAMES = {"positions", "query_positions", "offsets", "offset", "position", "coordinates"}
-WHOLE = (
-    "one_hot_encoding",
-    "learned_encoding",
-    "t5_bias",
-    "t5_bucket",
-    "relative_bias",
-    "disentangled_scores",
-)
 # Three positions at which each computes, in torch.
 AT: list[tuple[str, Callable[[torch.Tensor], Any]]] = [
     *(
