@@ -165,6 +165,9 @@ def ring_step(
     >>> output.round(2)
     array([[1.  ],
            [1.88]])
+
+    Source: Liu et al. (2023), section 3; the running log-sum-exp: Milakov and Gimelshein, Online normalizer calculation
+    for softmax (2018). https://arxiv.org/abs/1805.02867
     """
     xp = namespace(query=query, key=key, value=value)
     check_shapes(query, key, value)

@@ -62,6 +62,11 @@ class Entry:
         return self.path.rpartition(".")[2]
 
     @property
+    def own(self) -> bool:
+        """Whether it is no common word: then code in a line that has no module, too, means it."""
+        return "_" in self.name or self.name[0].isupper()
+
+    @property
     def anchor(self) -> str:
         """Below the folder of the book."""
         return f"{FOLDER}/{self.page}.md#{self.name}"
@@ -331,8 +336,7 @@ def _spellings() -> dict[str, Entry]:
     found: dict[str, Entry] = {}
     for entry in entries():
         names = [entry.path, f"posenc.{entry.path}", f"posenc.{entry.name}"]
-        alone = "_" in entry.name or entry.name[0].isupper()
-        found |= dict.fromkeys([*names, *[entry.name] * alone], entry)
+        found |= dict.fromkeys([*names, *[entry.name] * entry.own], entry)
     return found
 
 

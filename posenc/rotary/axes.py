@@ -73,6 +73,8 @@ def apply_rotary_axes(
     >>> x = apply_rotary_axes(np.ones((6, 8)), grid, axial_frequencies(8, 2))
     >>> bool(np.isclose(x[0] @ x[4], x[1] @ x[5]))  # both one row down, one column on
     True
+
+    Source: Su et al., Transformer Upgrade Path 4 (2021), for two dimensions. https://kexue.fm/archives/8397
     """
     xp = check_vectors("x", x)
     turned = check_rotary_dim(rotary_dim, x.shape[-1])

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 from playwright.sync_api import TimeoutError as Late
+from press import reference
 from press.cache import ROOT
 
 from tests.browser import browsing
@@ -108,10 +109,12 @@ WORDS: dict[str, dict[str, set[str]]] = {
 
 
 def tags(book: str) -> Iterator[tuple[str, str]]:
-    """The words by which the pages of a book say that they are looked up, and the page."""
+    """The words by which the pages of a book say that they are looked up, or the names on it, and the page."""
     for name in contents(book):
         if not name.startswith("labs/"):
             yield from ((tag, name) for tag in read(ROOT / "docs" / book / f"{name}.md").meta.get("tags", []))
+    # names that are common words are found below other pages
+    yield from ((each.name, f"api/{each.page}") for each in reference.entries() if each.own)
 
 
 @pytest.mark.parametrize("book", BOOKS)
@@ -160,6 +163,7 @@ def searched(page: Page, root: str, book: str, each: int = 1) -> None:
         first = urls[0].removeprefix(root).partition(".html")[0] if urls else "nothing"
         assert first in wanted, f"{word} finds {first} first"
         assert [url for url in urls if not url.startswith(root)] == [], f"{word} leads out of the book"
+        assert not first.startswith("api/") or first == "api/index" or urls[1].endswith(f"#{word}"), word
     assert visit.complaints == []
 
 
