@@ -8,11 +8,12 @@ griffe reads posenc without importing it; what is wrong with names and docstring
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import yaml
@@ -23,22 +24,16 @@ from press.running import dependencies
 
 FILE = kept.ROOT / "docs" / "api.yml"
 FOLDER = "api"
-LABELS = {
-    "en": {"where": "Explained in {}.", "names": "Reference: ", "comma": ", ", "section": "{}, *{}*"},
-    "zh": {"where": "讲解：{}。", "names": "函数参考：", "comma": "、", "section": "{}“{}”"},
+WORDS = {  # where a name is explained; names below a section; headings of what docstrings have
+    "en": (
+        *("Explained in [{}, *{}*]({}).", "Reference: ", ", ", ": "),
+        {"parameters": "Parameters", "returns": "Returns", "raises": "Errors", "attributes": "Attributes"},
+    ),
+    "zh": (
+        *("讲解：[{}“{}”]({})。", "函数参考：", "、", "："),
+        {"parameters": "参数", "returns": "返回值", "raises": "错误", "attributes": "属性", "shapes": "形状"},
+    ),
 }
-_SECTIONS = {
-    "en": {"parameters": "Parameters", "returns": "Returns", "raises": "Errors", "attributes": "Attributes"},
-    "zh": {
-        "parameters": "参数",
-        "returns": "返回值",
-        "raises": "错误",
-        "attributes": "属性",
-        "shapes": "形状",
-    },
-}
-_EXAMPLE = {"en": "Example", "zh": "例子"}
-_NO_EXAMPLE = re.compile(r"\*\*\w+\*\*\n\nEXAMPLE\n\n")
 _OF_MARKDOWN = re.compile(r"(`[^`]+`)|(https?://[^\s)>]*[\w/])|([\\*_{}\[\]$#|~])|(<)")
 _SHAPE = re.compile(
     r"(?:^|[Ss]hape |bool |float64 |floating |integers? )(\([^()]*,[^()]*\)(?: or \([^()]*\))*)"
@@ -97,22 +92,20 @@ def made(book: Path, place: str = "") -> str:
 
 
 def _overview(book: Path) -> Iterator[str]:
-    comma = LABELS[book.name]["comma"]
+    *_, comma, colon, _ = WORDS[book.name]
     for page in dict.fromkeys(entry.page for entry in entries()):
         title = re.split("[:：] *", _title(book / FOLDER / f"{page}.md"))[-1]
         links = [f"[`{entry.name}`]({page}.md#{entry.name})" for entry in entries() if entry.page == page]
-        title = f"[{title[0].upper()}{title[1:]}]({page}.md)"
-        yield f"- **{title}**{'：' if book.name == 'zh' else ': '}{comma.join(links)}"
+        yield f"- **[{title[0].upper()}{title[1:]}]({page}.md)**{colon}{comma.join(links)}"
 
 
 def _with_places(text: str, entry: Entry, book: Path) -> str:
     """An entry with a link to what explains it, and with a block from there where its docstring has no example."""
-    labels, (page, _, anchor) = LABELS[book.name], entry.section.partition("#")
+    page, _, anchor = entry.section.partition("#")
     heading = re.search(rf"^#+ (.*?) *\{{#{anchor}\}}", _text(book / page), re.MULTILINE)
-    said = labels["section"].format(_title(book / page), heading[1] if heading else anchor)
-    text = text.replace("WHERE", labels["where"].format(f"[{said}](../{entry.section})"), 1)
-    shown = example(entry, book)
-    return text.replace("EXAMPLE", f"```py\n{shown}```", 1) if shown else _NO_EXAMPLE.sub("", text)
+    said = _title(book / page), heading[1] if heading else anchor, f"../{entry.section}"
+    block = f"```py\n{shown}```\n\n" if (shown := example(entry, book)) else ""
+    return text.replace("WHERE", WORDS[book.name][0].format(*said), 1).replace("EXAMPLE\n\n", block, 1)
 
 
 def example(entry: Entry, book: Path) -> str:
@@ -134,10 +127,8 @@ def _title(path: Path) -> str:
 @cache
 def _texts(language: str) -> dict[str, str]:
     """The Markdown of each entry, kept as long as posenc stays as it is."""
-    found = dependencies.sources()
-    key = kept.key(
-        language, version("griffelib"), _text(Path(__file__)), _text(FILE), found.state(found.files)
-    )
+    found, griffe = dependencies.sources(), version("griffelib")
+    key = kept.key(language, griffe, _text(Path(__file__)), _text(FILE), found.state(found.files))
     store = kept.Store("reference")
     if (text := store.get(key)) is None:
         made = {e.path: _markdown(e, language) for e in entries() if public(e.path) is not None}
@@ -151,12 +142,8 @@ def _texts(language: str) -> dict[str, str]:
 
 
 # `query, key: ...` is said of both: check/reference.py compares names with the signature.
-OPTIONS: Any = {
-    "returns_named_value": False,
-    "returns_multiple_items": False,
-    "warn_unknown_params": False,
-    "warn_missing_types": False,
-}
+OPTIONS: Any = dict.fromkeys(("warn_unknown_params", "warn_missing_types"), False)
+OPTIONS |= dict.fromkeys(("returns_named_value", "returns_multiple_items"), False)
 
 
 @cache
@@ -164,13 +151,8 @@ def package() -> Any:
     """posenc, as griffe reads it."""
     import griffe
 
-    return griffe.load(
-        "posenc",
-        search_paths=[kept.ROOT],
-        allow_inspection=False,
-        docstring_parser="google",
-        docstring_options=OPTIONS,
-    )
+    how: Any = {"allow_inspection": False, "docstring_parser": "google", "docstring_options": OPTIONS}
+    return griffe.load("posenc", search_paths=[kept.ROOT], **how)
 
 
 def public(path: str) -> Any:
@@ -205,9 +187,8 @@ def described(found: Any) -> dict[str, str]:
             pairs = _OF_SHAPES.findall(section.value.contents)
         else:
             continue
-        said |= {
-            name: text for names, text in pairs for name in re.split(r", | and ", names.replace("*", ""))
-        }
+        for names, text in pairs:
+            said |= dict.fromkeys(re.split(r", | and ", names.replace("*", "")), text)
     return said
 
 
@@ -216,81 +197,60 @@ def described(found: Any) -> dict[str, str]:
 
 def _markdown(entry: Entry, language: str) -> str:
     found = public(entry.path)
-    door = entry.name in map(str, package().exports)
-    parts = [
-        *_parts(
-            found,
-            f"posenc.{entry.name if door else entry.path}",
-            f"### `{entry.name}` {{#{entry.name}}}",
-            language,
-        )
-    ]
+    path = entry.name if entry.name in map(str, package().exports) else entry.path
+    parts = [f"### `{entry.name}` {{#{entry.name}}}", *_parts(found, f"posenc.{path}", language)]
+    parts.insert(2, "WHERE\n{: .api-where }")
     if ">>>" not in found.docstring.value:
-        parts[-1] = parts[-1].replace("\n\n</div>", f"\n\n**{_EXAMPLE[language]}**\n\nEXAMPLE\n\n</div>")
+        parts.insert(-1, "EXAMPLE")
     for each in methods(found):
         name = f"{entry.name}.{each.name}"
-        parts += _parts(each, name, f"#### `{name}` {{#{name}}}", language)
+        parts += [f"#### `{name}` {{#{name}}}", *_parts(each, name, language)]
     return "\n\n".join(parts)
 
 
-def _parts(found: Any, path: str, heading: str, language: str) -> Iterator[str]:
+def _parts(found: Any, path: str, language: str) -> list[str]:
     first, *rest = found.docstring.parsed
     summary, _, more = first.value.partition("\n\n")
-    yield f"{heading}\n\n{_prose(summary)}\n{{: lang=en }}"
-    if heading.startswith("### "):
-        yield "WHERE\n{: .api-where }"
     body = [f"```py\n{_signature(found, path)}\n```", _prose(more)]
-    body += [_section(section, _SECTIONS[language]) for section in rest]
-    yield "\n\n".join(
-        ['<div class="api" lang="en" data-search-exclude markdown>', *filter(None, body), "</div>"]
-    )
+    body += [_section(section, WORDS[language][-1]) for section in rest]
+    box = '<div class="api" lang="en" data-search-exclude markdown>'
+    return [f"{_prose(summary)}\n{{: lang=en }}", box, *filter(None, body), "</div>"]
 
 
 def _signature(found: Any, path: str) -> str:
     """As it is written, a line for each parameter with the shape that its description names."""
     if found.is_attribute:
         return path + (f": {found.annotation}" if found.annotation else "")
-    above = described(found.parent) if found.parent and found.parent.is_class else {}
-    said, lines, star = above | described(found), [], False
+    above = described(found.parent) if found.parent.is_class else {}
+    said, lines = described(found), list[tuple[str, str]]()
     for each in parameters(found):
-        kind = each.kind.value if each.kind else ""
-        if kind == "keyword-only" and not star:
+        if each.kind.value == "keyword-only" and not any(line[0] == "*" for line, _ in lines):
             lines.append(("*,", ""))
-        star = star or kind in ("keyword-only", "variadic positional")
-        stars = {"variadic positional": "*", "variadic keyword": "**"}.get(kind, "")
-        text = f"{stars}{each.name}" + (f": {_type(each.annotation)}" if each.annotation else "")
-        if each.default is not None and not stars:
-            text += f" = {each.default}" if each.annotation else f"={each.default}"
+        stars = {"variadic positional": "*", "variadic keyword": "**"}.get(each.kind.value, "")
+        kind = f": {each.annotation}" if each.annotation else ""
+        default = "" if each.default is None or stars else f" = {each.default}"
         shape = _SHAPE.search(said.get(each.name, "")) or _SHAPE.search(above.get(each.name, ""))
-        lines.append((f"{text},", f"  # {shape[1]}" if shape else ""))
-    returns = f" -> {_type(found.returns)}" if found.is_function and found.returns else ""
-    line = " ".join(text for text, _ in lines).removesuffix(",")
-    if len(path + line + returns) < 60 and not any(shape for _, shape in lines):
-        return f"{path}({line}){returns}"
-    return "\n".join([f"{path}(", *(f"    {text}{shape}" for text, shape in lines), f"){returns}"])
+        lines.append((f"{stars}{each.name}{kind}{default},", f"  # {shape[1]}" if shape else ""))
+    end = f") -> {found.returns}" if found.is_function and found.returns else ")"
+    text = f"{path}({' '.join(line for line, _ in lines).removesuffix(',')}{end}"
+    if len(text) > 60 or any(shape for _, shape in lines):
+        text = "\n".join([f"{path}(", *(f"    {line}{shape}" for line, shape in lines), end])
+    return re.sub(r"\b(?:ArrayT|OneArray)\b", "Array", text)
 
 
-def _type(annotation: Any) -> str:
-    return re.sub(r"\b(?:ArrayT|OneArray)\b", "Array", str(annotation))
-
-
-def _section(section: Any, labels: dict[str, str]) -> str:
+def _section(section: Any, labels: Mapping[str, str]) -> str:
     kind, value = section.kind.value, section.value
     if kind == "text":
         return _prose(value)
     if kind == "admonition":
-        return f"**{labels.get(value.kind, section.title or value.kind.capitalize())}**\n\n{_prose(value.contents)}"
+        said = re.sub(r"(?m)^(\w[\w, ]*: )", r"- \1", value.contents)
+        return f"**{labels.get(value.kind, section.title)}**\n\n{_prose(said)}"
     lines = []
     for item in value:
-        names = (
-            item.name
-            if kind in ("parameters", "attributes")
-            else str(item.annotation)
-            if kind == "raises"
-            else ""
-        )
-        code = ", ".join(f"`{name}`" for name in re.split(r",\s*", names.strip("()")) if name)
-        said = _prose(" ".join(item.description.split()))
+        names = str(item.annotation).strip("()") if kind == "raises" else getattr(item, "name", "")
+        code = ", ".join(f"`{name}`" for name in re.split(r",\s*", names) if name)
+        first, *more = map(_prose, item.description.split("\n\n"))
+        said = "\n\n".join([" ".join(first.split()), *(indent(text, "    ") for text in more)])
         lines.append(f"- {code}: {said}" if code else said)
     return f"**{labels[kind]}**\n\n" + "\n".join(lines)
 
@@ -313,20 +273,17 @@ def _prose(text: str) -> str:
 
 def with_names(markdown: str, name: str, language: str) -> str:
     """A page with the names that each of its sections explains, below that section."""
-    there: dict[str, list[Entry]] = {}
+    there: dict[str, list[str]] = {}
     for entry in entries():
-        page, _, anchor = entry.section.partition("#")
-        if page == name:
-            there.setdefault(anchor, []).append(entry)
-    if not there:
+        there.setdefault(entry.section, []).append(f"[`{entry.name}`]({entry.anchor})")
+    if not any(section.startswith(f"{name}#") for section in there):
         return markdown
-    labels, lines, headings = LABELS[language], markdown.split("\n"), parse(markdown).headings
-    for heading, after in reversed([*zip(headings, [*headings[1:], None], strict=True)]):
-        if found := there.get(heading.id):
-            links = [f"[`{entry.name}`]({entry.anchor})" for entry in found]
-            foot = ["", labels["names"] + labels["comma"].join(links), "{: .api-names }", ""]
-            at = after.line - 1 if after else len(lines)
-            lines[at:at] = foot
+    _, label, comma, *_ = WORDS[language]
+    lines, end = markdown.split("\n"), len(markdown.split("\n"))
+    for heading in reversed(parse(markdown).headings):
+        if links := there.get(f"{name}#{heading.id}"):
+            lines[end:end] = ["", label + comma.join(links), "{: .api-names }", ""]
+        end = heading.line - 1
     return "\n".join(lines)
 
 
