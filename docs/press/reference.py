@@ -34,7 +34,7 @@ WORDS = {  # where a name is explained; names below a section; headings of what 
         {"parameters": "参数", "returns": "返回值", "raises": "错误", "attributes": "属性", "shapes": "形状"},
     ),
 }
-_OF_MARKDOWN = re.compile(r"(`[^`]+`)|(https?://[^\s)>]*[\w/])|([\\*_{}\[\]$#|~])|(<)")
+_OF_MARKDOWN = re.compile(r"(`[^`]+`)|(https?://[^\s)>]*[\w/])|([\\*_{}\[\]$#|~])|(<(?=[\w/!?]))")
 _SHAPE = re.compile(
     r"(?:^|[Ss]hape |bool |float64 |floating |integers? )(\([^()]*,[^()]*\)(?: or \([^()]*\))*)"
 )
@@ -213,7 +213,7 @@ def _parts(found: Any, path: str, language: str) -> list[str]:
     summary, _, more = first.value.partition("\n\n")
     body = [f"```py\n{_signature(found, path)}\n```", _prose(more)]
     body += [_section(section, WORDS[language][-1]) for section in rest]
-    box = '<div class="api" lang="en" data-search-exclude markdown>'
+    box = '<div class="api" lang="en" data-search-exclude="true" markdown>'
     return [f"{_prose(summary)}\n{{: lang=en }}", box, *filter(None, body), "</div>"]
 
 
