@@ -104,8 +104,10 @@ def _with_places(text: str, entry: Entry, book: Path) -> str:
     page, _, anchor = entry.section.partition("#")
     heading = re.search(rf"^#+ (.*?) *\{{#{anchor}\}}", _text(book / page), re.MULTILINE)
     said = _title(book / page), heading[1] if heading else anchor, f"../{entry.section}"
-    block = f"```py\n{shown}```\n\n" if (shown := example(entry, book)) else ""
-    return text.replace("WHERE", WORDS[book.name][0].format(*said), 1).replace("EXAMPLE\n\n", block, 1)
+    text = text.replace("WHERE", WORDS[book.name][0].format(*said), 1)
+    if "EXAMPLE\n\n" not in text:
+        return text
+    return text.replace("EXAMPLE\n\n", f"```py\n{shown}```\n\n" if (shown := example(entry, book)) else "", 1)
 
 
 def example(entry: Entry, book: Path) -> str:

@@ -163,7 +163,8 @@ def searched(page: Page, root: str, book: str, each: int = 1) -> None:
         first = urls[0].removeprefix(root).partition(".html")[0] if urls else "nothing"
         assert first in wanted, f"{word} finds {first} first"
         assert [url for url in urls if not url.startswith(root)] == [], f"{word} leads out of the book"
-        assert not first.startswith("api/") or first == "api/index" or urls[1].endswith(f"#{word}"), word
+        if word.isidentifier() and first.startswith("api/"):  # names that differ by an s are found together
+            assert f"#{word}" in " ".join(urls[:3]), f"{word} finds {urls[:3]} first"
     assert visit.complaints == []
 
 
