@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CUT = r'\[\.\.\.\w+\((\w+),this\.index\.invertedIndex\)\]\.join\("\* "\)'
+HAN = r'"\\\\p\{sc=Han\}\+"'
 IDS = r"(\.edges\[\w\];(\w)=\2\+\w\+\w\.id)\}"
 _BUNDLE = "templates/assets/javascripts/bundle.*.min.js"
 _WORKER = "templates/assets/javascripts/workers/search.*.min.js"
@@ -30,6 +31,7 @@ _HEADER, _BOTH = "templates/partials/header.html", "theme/main.html, theme/404.h
 _BY = {  # by whom, in which file: what is changed, and the words that it relies on
     ("press/search.py", _WORKER): {
         "a query in Chinese is cut into the words of the index": CUT,
+        "so is a name with underscores, which is looked for among tags, too": HAN,
         "words with digits in them are told apart": IDS,
         "what it loads for other languages is left out": r"lunr\.stemmer\.support\.min\.js",
     },

@@ -5,6 +5,8 @@ single words, so that 因果掩码 is found by its parts, and each belongs to on
 puts before all others. Here
 
 - they are words for jieba, too (chinese.py), which cuts Chinese text for the index, and would make two of 分桶;
+- a name, `rope_theta`, is one word, and as a tag it begins with NAME, which segmented.js puts before a query: a search
+  for `rope` would rank the page above those on RoPE;
 - they stay with the page: Material gives them to each of its sections as well, which would all be found;
 - Material's search worker gets another way to cut a query (segmented.js): its own never looks at the last
   character, and gives up at a stop word, so that 编码 finds whatever begins with 编, and 可学习 nothing;
@@ -22,11 +24,12 @@ from typing import TYPE_CHECKING, Any
 
 from press import BookError, labs, pages
 from press.languages import LANGUAGES
-from press.material import CUT, IDS
+from press.material import CUT, HAN, IDS
 
 if TYPE_CHECKING:
     from press.book import Book
 
+NAME = "\u2060"  # shows nothing
 INDEX = "search/search_index.json"
 ELSEWHERE = "search/elsewhere.js"
 
@@ -86,24 +89,31 @@ def tagged(entry: dict[str, Any]) -> dict[str, Any]:
 
     >>> tagged({"location": "a.html#b", "text": "", "tags": ["c"]})
     {'location': 'a.html#b', 'text': ''}
+    >>> tagged({"location": "a.html", "tags": ["RoPE", "rope_theta"]})["tags"]
+    ['RoPE', '\\u2060rope_theta']
     """
-    return {key: value for key, value in entry.items() if key != "tags" or "#" not in entry["location"]}
+    kept = {key: value for key, value in entry.items() if key != "tags"}
+    tags = [NAME * ("_" in tag) + tag for tag in entry.get("tags", ()) if "#" not in entry["location"]]
+    return kept | ({"tags": tags} if tags else {})
 
 
 def mended(worker: str) -> str:
-    """Material's search worker with our way to cut a query in Chinese, and with lunr's names of states apart.
+    r"""Material's search worker with our way to cut a query in Chinese, and with lunr's names of states apart.
 
     lunr joins a letter and the number of the state to which it leads: "1" to 23 and "12" to 3 looked the same, and
     a search for GPT-2 found a word that is in no page, and failed.
 
-    >>> mended('[...fe(s,this.index.invertedIndex)].join("* ");o=this.edges[s];e=e+s+o.id}').rpartition("\\n")[2]
-    'segmented(s,this.index.invertedIndex).join(" ");o=this.edges[s];e=e+s+o.id+","}'
+    >>> worker = r'"\\p{sc=Han}+";[...fe(s,this.index.invertedIndex)].join("* ");o=this.edges[s];e=e+s+o.id}'
+    >>> print(mended(worker).rpartition("\n")[2])
+    "\\p{sc=Han}+|\\w*_\\w*";segmented(s,this.index.invertedIndex).join(" ");o=this.edges[s];e=e+s+o.id+","}
     """
     cut = Path(__file__).with_name("segmented.js").read_text(encoding="utf-8")
-    text, count = re.subn(CUT, r'segmented(\1,this.index.invertedIndex).join(" ")', worker)
-    if count != 1:
-        raise BookError("Material's search cuts a query in Chinese in another way than search.py knows")
-    text, count = re.subn(IDS, r'\1+","}', text)
-    if count != 1:
-        raise BookError("Material's search names the states of its index in another way than search.py knows")
-    return cut + text
+    for words, ours, what in (
+        (CUT, r'segmented(\1,this.index.invertedIndex).join(" ")', "cuts a query in Chinese"),
+        (HAN, r'"\\\\p{sc=Han}+|\\\\w*_\\\\w*"', "finds what is Chinese in a query"),
+        (IDS, r'\1+","}', "names the states of its index"),
+    ):
+        worker, count = re.subn(words, ours, worker)
+        if count != 1:
+            raise BookError(f"Material's search {what} in another way than search.py knows")
+    return cut + worker

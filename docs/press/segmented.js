@@ -3,6 +3,8 @@
    Chinese has no spaces; the index knows the words of the book as jieba cut them. From left to right the longest
    known word is taken; what is no word is passed over, except at the end, where the reader may still be typing. */
 const segmented = (query, index) => {
+  // A name of code is one word, and may be a tag, which search.py begins with U+2060.
+  if (query.includes("_")) return [query, `\u2060${query}`];
   const words = [];
   let unknown = 0; // where the part begins that is no word so far
   for (let at = 0; at < query.length; ) {

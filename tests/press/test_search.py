@@ -36,6 +36,7 @@ def test_a_query_is_cut_into_the_words_of_the_index() -> None:
         "旋": ["旋"],  # still being typed
         "位置旋": ["位置", "旋"],
         "旋转编码": ["编码"],
+        "alibi_b": ["alibi_b", "\u2060alibi_b"],  # a word of the text, and a tag
         "": [],
     }
     index: dict[str, Any] = {word: {} for word in ("编", "编码", "位置", "学习")}
