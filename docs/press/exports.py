@@ -88,7 +88,7 @@ def _plain(text: str, meta: Mapping[str, Any]) -> str:
     body = text[len(front_matter(text)[1]) :]
     # the boxes of the front page, and links to what lies beside a page
     body = re.sub(r'(?m)^(?:</?div\b|<p class="downloads").*>$', "", body).replace("<br>", " ")
-    body = re.sub(r'<span lang="\w+" data-search-exclude>(.*?)</span>', r"\1", body)
+    body = re.sub(r'<span lang="\w+" data-search-exclude>(.*?)</span>|</?small>', r"\1", body)
     body = re.sub(r"(?<=\))\{\.\w+\}|(?m:^\{: .+ \}\n)", "", body)  # the looks of links and paragraphs
     body = re.sub(r"\n{3,}", "\n\n", body).strip()
     # quoted as in JSON, which is YAML as well: a colon or a quotation mark would end them
