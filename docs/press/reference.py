@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
-from textwrap import indent
+from textwrap import dedent, indent
 from typing import Any
 
 import yaml
@@ -214,7 +214,7 @@ def _parts(found: Any, path: str, language: str) -> list[str]:
     first, *rest = found.docstring.parsed
     summary, _, more = first.value.partition("\n\n")
     body = [f"```py\n{_signature(found, path)}\n```", _prose(more)]
-    body += [_section(section, WORDS[language][-1]) for section in rest]
+    body += [_section(section, found.docstring.value, WORDS[language][-1]) for section in rest]
     box = '<div class="api" lang="en" data-search-exclude="true" markdown>'
     return [f"{_prose(summary)}\n{{: lang=en }}", box, *filter(None, body), "</div>"]
 
@@ -240,20 +240,23 @@ def _signature(found: Any, path: str) -> str:
     return re.sub(r"\b(?:ArrayT|OneArray)\b", "Array", text)
 
 
-def _section(section: Any, labels: Mapping[str, str]) -> str:
+def _section(section: Any, docstring: str, labels: Mapping[str, str]) -> str:
     kind, value = section.kind.value, section.value
     if kind == "text":
         return _prose(value)
     if kind == "admonition":
         said = re.sub(r"(?m)^(\w[\w, ]*: )", r"- \1", value.contents)
         return f"**{labels.get(value.kind, section.title)}**\n\n{_prose(said)}"
+    if kind == "returns":  # griffe takes what stands before a colon for a type
+        text = re.search(r"^Returns:\n((?: .*(?:\n|$)|\n)+)", docstring, re.MULTILINE)
+        return f"**{labels[kind]}**\n\n{_prose(dedent(text[1] if text else '').strip())}"
     lines = []
     for item in value:
-        names = str(item.annotation).strip("()") if kind == "raises" else getattr(item, "name", "")
-        code = ", ".join(f"`{name}`" for name in re.split(r",\s*", names) if name)
+        names = str(item.annotation).strip("()") if kind == "raises" else item.name
+        code = ", ".join(f"`{name}`" for name in re.split(r",\s*", names))
         first, *more = map(_prose, item.description.split("\n\n"))
-        said = "\n\n".join([" ".join(first.split()), *(indent(text, "    ") for text in more)])
-        lines.append(f"- {code}: {said}" if code else said)
+        lines.append(f"- {code}: {' '.join(first.split())}")
+        lines += [f"\n{indent(text, '    ')}\n" for text in more]
     return f"**{labels[kind]}**\n\n" + "\n".join(lines)
 
 

@@ -1,5 +1,6 @@
 """The reference: every public name has an entry, each entry a section of the book, and code in a line leads there."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,15 @@ def test_an_entry_has_its_signature_with_shapes_and_leads_to_the_book(language: 
     drawn = reference.made(ROOT / "docs" / language, "rotary.pictures")
     assert "EXAMPLE" not in drawn
     assert drawn.count("plot.rotating_pairs(") == 2  # its signature, and a block of the page
+
+
+def test_an_entry_says_all_that_the_docstring_says() -> None:
+    heads = {"Args", "Returns", "Raises", "Attributes", "Shapes"}
+    for path, text in reference._texts("en").items():
+        found = reference.public(path)
+        for each in [found, *reference.methods(found)]:
+            said = set(re.findall(r"\w+", each.docstring.value)) - heads
+            assert said - set(re.findall(r"\w+", text.replace("\\", ""))) == set(), f"{path} {each.name}"
 
 
 GOOD = '''
