@@ -87,7 +87,7 @@ def markdown(page: Page, language: str, printed: Sequence[str] = ()) -> str:
 def _plain(text: str, meta: Mapping[str, Any]) -> str:
     body = text[len(front_matter(text)[1]) :]
     # the boxes of the front page, and links to what lies beside a page
-    body = re.sub(r'(?m)^(?:</?div\b|<p class="downloads").*>$', "", body).replace("<br>", " ")
+    body = re.sub(r'(?m)^(?:</?(?:div|section)\b|<p class="downloads").*>$', "", body).replace("<br>", " ")
     body = re.sub(r'<span lang="\w+" data-search-exclude>(.*?)</span>|</?small>', r"\1", body)
     body = re.sub(r"(?<=\))\{\.\w+\}|(?m:^\{: .+ \}\n)", "", body)  # the looks of links and paragraphs
     body = re.sub(r"\n{3,}", "\n\n", body).strip()

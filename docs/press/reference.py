@@ -215,8 +215,9 @@ def _parts(found: Any, path: str, language: str) -> list[str]:
     summary, _, more = first.value.partition("\n\n")
     body = [f"```py\n{_signature(found, path)}\n```", _prose(more)]
     body += [_section(section, found.docstring.value, WORDS[language][-1]) for section in rest]
-    box = '<div class="api" lang="en" data-search-exclude="true" markdown>'
-    return [f"{_prose(summary)}\n{{: lang=en }}", box, *filter(None, body), "</div>"]
+    # No div: Material's search would take in what follows the first div inside.
+    box = '<section class="api" lang="en" data-search-exclude="true" markdown>'
+    return [f"{_prose(summary)}\n{{: lang=en }}", box, *filter(None, body), "</section>"]
 
 
 def _signature(found: Any, path: str) -> str:

@@ -23,6 +23,9 @@ def test_only_pages_have_tags_in_the_index_and_the_script_holds_the_same(site: P
         tagged = [entry["location"] for entry in json.loads(text)["docs"] if entry.get("tags")]
         assert len(tagged) >= 12
         assert not [location for location in tagged if "#" in location]
+        assert "&gt;&gt;&gt; " not in " ".join(
+            e["text"] for e in json.loads(text)["docs"] if e["location"][:4] == "api/"
+        )
         script = (site / book / "search" / "search_index.js").read_text(encoding="utf-8")
         assert script == f"var __index = {text}\n"
 
