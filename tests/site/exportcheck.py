@@ -4,6 +4,7 @@ import ast
 import json
 import re
 import struct
+import tomllib
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
@@ -11,7 +12,8 @@ from urllib.parse import unquote, urljoin, urlsplit
 from xml.etree import ElementTree
 
 from bs4 import Tag
-from press import pages
+from packaging.requirements import Requirement
+from press import inline, pages
 from press.cache import ROOT
 
 from tests.site.sitecheck import BOOKS, ORDER, PAGE, SITE, Page, contents, read, soup
@@ -268,6 +270,33 @@ def for_models(site: Path) -> Iterator[str]:
             yield f"{folder}llms.txt: another order"
         if not re.match(r"# \S.*\n\n> \S.*\n\n##", text):
             yield f"{folder}llms.txt: no title and summary"
+
+
+@SITE(
+    ("en/order.py", "posenc[", "posenc[gone,", "en/order.py: posenc has no extra gone"),
+    ("en/order.py", "# ///\n", "# //\n", "en/order.py does not say what it needs"),
+    ("zh/take/rope.py", '["torch"]', "[]", "zh/take/rope.py does not ask for torch"),
+)
+def inline_metadata(site: Path) -> Iterator[str]:
+    """Each script says in a comment what `uv run` is to install for it (PEP 723): all that it imports."""
+    for file in sorted(path for book in BOOKS for path in (site / book).rglob("*.py")):
+        name, code = file.relative_to(site).as_posix(), file.read_text(encoding="utf-8")
+        heads = re.findall(r"(?m)^# /// script\n((?:# .*\n)+?)# ///$", code)
+        if len(heads) != 1:
+            yield f"{name} does not say what it needs"
+            continue
+        needs = [Requirement(each) for each in tomllib.loads(re.sub("(?m)^# ", "", heads[0]))["dependencies"]]
+        named = {need.name for need in needs}
+        extras = {extra for need in needs if need.name == "posenc" for extra in need.extras}
+        yield from (
+            f"{name}: posenc has no extra {extra}"
+            for extra in extras - inline.PROJECT["optional-dependencies"].keys()
+        )
+        brought = {library for library, extra in inline.EXTRAS.items() if extra in extras}
+        brought |= {"numpy"} if "posenc" in named else set()
+        yield from (
+            f"{name} does not ask for {each}" for each in sorted(inline.libraries(code) - named - brought)
+        )
 
 
 @SITE(("en/cards/order.png", "", "", "en/cards/order.png is no card"))
