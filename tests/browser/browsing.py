@@ -11,6 +11,8 @@ import gzip
 import http.server
 import importlib.resources
 import json
+import os
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -66,15 +68,22 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+BELOW = os.environ.get("POSENC_BELOW", "")  # the site is visited in this folder, as at the Pages of a project
+
+
 @contextlib.contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """The address at which `folder` is served, with a slash at its end."""
-    handler = functools.partial(_Quiet, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+def served(folder: Path, below: str = "") -> Iterator[str]:
+    """The address at which `folder` is served, with a slash at its end: at the root, or below it and nothing beside."""
+    with contextlib.ExitStack() as stack:
+        if below:
+            above = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            (above / below).symlink_to(folder)
+        handler = functools.partial(_Quiet, directory=str(above if below else folder))
+        server = stack.enter_context(http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler))
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
-            yield f"http://127.0.0.1:{server.server_port}/"
+            yield f"http://127.0.0.1:{server.server_port}/{below}{'/' * bool(below)}"
         finally:
             server.shutdown()
             thread.join()

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Page
 
 from tests import missing
-from tests.browser.browsing import DESKTOP, PHONE, Browser, Harm, served
+from tests.browser.browsing import BELOW, DESKTOP, PHONE, Browser, Harm, served
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -43,7 +43,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, o
 @pytest.fixture(scope="session")
 def address(site: Path) -> Iterator[str]:
     """Where the site is served."""
-    with served(site) as url:
+    with served(site, BELOW) as url:
         yield url
 
 

@@ -11,7 +11,7 @@ import pytest
 from bs4 import BeautifulSoup, Tag
 from press.runtime.pyodide import MISSING
 
-from tests.browser.browsing import Browser, Visit, served, watch
+from tests.browser.browsing import BELOW, Browser, Visit, served, watch
 
 pytestmark = pytest.mark.usefixtures("runtime")
 MANY = 200  # blocks of a book, at least, that a browser runs
@@ -131,7 +131,7 @@ def _below(block: Tag) -> tuple[str, int]:
 def run(browser: Browser, site: Path, wanted: list[Block], gone: str = "") -> Visit:
     """Runs blocks in a page of the site, what is in both books once; gives what the page fetched for it."""
     once = {block.does: block for block in wanted}
-    with served(site) as address:
+    with served(site, BELOW) as address:
         visit, page = Visit(address), browser.new_page()
         watch(page, visit)
         if gone:

@@ -24,7 +24,7 @@ def visits(request: pytest.FixtureRequest, browser: Browser, site: Path) -> dict
     and in both palettes: its twin in the two looks that it is not seen in."""
     found: dict[str, Visit] = {}
     pages = sorted(map(str, sitecheck.all_pages(site)), key=lambda page: (page[3:], page))  # beside its twin
-    with browsing.served(site) as address:
+    with browsing.served(site, browsing.BELOW) as address:
         for page in dict.fromkeys([ALWAYS, *pages[:: request.param]]):
             url = f"{address}{page}{'?stay' * (page == 'index.html')}"  # else the front page sends one on
             whole = len(found) % 8 == 0
