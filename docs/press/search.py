@@ -55,7 +55,8 @@ def write_elsewhere(site: Path, book: Book) -> None:
             name: pages.front_matter(labs.text(folder / name))[0]
             for folder in [book.folder.parent / language]
             for name in book.contents
-            if labs.source(folder / name).is_file()
+            # what a name of the reference is called, its chapter is called, too
+            if not name.startswith("api/") and labs.source(folder / name).is_file()
         }
         found = {
             "book": language,

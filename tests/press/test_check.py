@@ -136,6 +136,7 @@ def test_chapters_and_labs_say_what_they_need() -> None:
     assert [name for name in without if not name.startswith(("parts/", "exercises/"))] == [
         "index.md",
         "primer.md",
+        "accessibility.md",
     ]
 
 

@@ -67,7 +67,7 @@ def test_a_section_that_is_not_there_is_named(
             0,
         ),
         (
-            "<code>turns</code> <code>alibi_bais</code> <code>alibi_bias(m, 4)</code>",
+            "<code>turns</code> <code>alibi_bia</code> <code>alibi_bias(m, 4)</code>",
             0,
         ),  # a word, a slip, a call
     ],
