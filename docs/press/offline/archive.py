@@ -45,18 +45,11 @@ _RUNS = re.compile(
 def for_disk(path: Path) -> bool:
     """Whether a file of the site is of use to a page opened from disk.
 
-    Not what speaks of addresses on a server (site maps, contents for models, the feed, pictures for links, pages for
+    Not what speaks of addresses on a server (site maps, contents for models, pictures for links, pages for
     addresses that are not there), nor what is fetched by scripts: the search index (from disk it is read from a
     script) and the modules of figures that move; nor maps of scripts.
     """
-    of_server = path.name in (
-        "404.html",
-        "llms.txt",
-        "changes.xml",
-        "sitemap.xml",
-        "sitemap.xml.gz",
-        "search_index.json",
-    )
+    of_server = path.name in ("404.html", "llms.txt", "sitemap.xml", "sitemap.xml.gz", "search_index.json")
     of_server |= path.parent.name == "live" or "cards" in path.parts
     return not (of_server or path.suffix == ".map" or path.name.startswith("."))
 
