@@ -3,6 +3,7 @@
 # title-zh: 图块看见什么
 # description-en: A lab of twenty minutes. Predict, run and change which neighbours a position code shows to a patch of a picture, as a list, on a grid, turned, resized, and in the wrong order.
 # description-zh: 二十分钟的实验：先预测，再运行，再改动。一个图块靠位置编码看见哪些邻居：排成一串、放上网格、转动、换尺寸，还有列序弄错的时候。
+# minutes: 20
 # needs: [grids]
 # ---
 

@@ -3,6 +3,7 @@
 # title-zh: 掩码与泄漏
 # description-en: A lab of twenty minutes. Predict, run and change how much attention pads take, in which direction it flows through two layers, how NaN spreads, and what pads on the left do.
 # description-zh: 二十分钟的实验：先预测，再运行，再改动。填充分走多少注意力，两层之间朝哪边流，NaN 怎样扩散，填充放在左边又会怎样。
+# minutes: 20
 # needs: [masks]
 # ---
 

@@ -3,6 +3,7 @@
 # title-zh: 旋转查询和键
 # description-en: A lab of twenty minutes on RoPE. Turn arrows, see scores that know offsets only, build a head that looks back, break a model with the wrong layout, and stretch a context.
 # description-zh: 二十分钟的 RoPE 实验：转箭头，看分数只认偏移，造一个往回看的头，用错的配对弄坏一个模型，再把上下文拉长。
+# minutes: 20
 # needs: [rotary]
 # ---
 

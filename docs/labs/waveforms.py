@@ -3,6 +3,7 @@
 # title-zh: 波形与指针
 # description-en: A lab of twenty minutes. Predict, run and change the waves behind the sinusoidal encoding, then read a position off its clock hands, also through noise.
 # description-zh: 二十分钟的实验：先预测，再运行，再改一改正弦位置编码背后的波；然后像看钟一样从指针读出位置，有噪声也照读。
+# minutes: 20
 # needs: [sinusoidal]
 # ---
 

@@ -9,7 +9,7 @@ labs            notebooks, both languages in one     snippets        blocks that
 figures         drawings as inline SVG               formulas        TeX as MathML, and its font
 made            what is made from a file for a page          glossary        the words of docs/terms.yml
 references      the papers of docs/references.bib                exercises           their lines, list and links
-reference       public names, from their docstrings
+reference       public names, from their docstrings            course              the weeks of a course
 numbers         what stands in a text or a drawing   claims          what a figure's words claim of its curves
 live            figures that can be moved by hand    markup          Markdown and HTML of a page, for readers
 chinese         line breaks, emphasis, words         search          what a search finds first

@@ -101,13 +101,19 @@ def _way(section: str, book: Path) -> str:
 def _link(chapter: str, book: Path) -> str:
     """The link at the end of a chapter's questions; the chapter is called as its first heading."""
     name = re.search(r"^# .+ \{#([\w-]+)\}$", chapter, re.MULTILINE)
-    for path in sorted((book / FOLDER).glob("*.md")) if name else ():
-        if found := [
-            each for each in _read(path, path.stat().st_mtime_ns) if name and each.section == name[1]
-        ]:
-            target, minutes = f"{FOLDER}/{path.name}#{found[0].section}", sum(each.minutes for each in found)
-            return f"{_WORDS[book.name][3].format(target, len(found), minutes)}\n\n"
-    return ""
+    file, found = of_chapter(name[1], book) if name else ("", [])
+    if not found:
+        return ""
+    minutes = sum(each.minutes for each in found)
+    return f"{_WORDS[book.name][3].format(f'{file}#{found[0].section}', len(found), minutes)}\n\n"
+
+
+def of_chapter(name: str, book: Path) -> tuple[str, list[Exercise]]:
+    """The page of the exercises on a chapter, and these; ("", []) where it has none."""
+    for path in sorted((book / FOLDER).glob("*.md")):
+        if found := [each for each in _read(path, path.stat().st_mtime_ns) if each.section == name]:
+            return f"{FOLDER}/{path.name}", found
+    return "", []
 
 
 def listed(book: Path) -> str:

@@ -2,6 +2,7 @@
 
 terms, words       the glossary and its words in both languages side by side, from docs/terms.yml (glossary.py)
 references, book   the papers and the book itself, from docs/references.bib and CITATION.cff (references.py)
+weeks, week        the plan of a course and one of its weeks, from the minutes of pages and exercises (course.py)
 api                the names of posenc, from their docstrings: all, or of a section of the reference (reference.py)
 
 And behind each paper in the list of sources of a page its key.
@@ -11,7 +12,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from press import BookError, exercises, glossary, reference, references
+from press import BookError, course, exercises, glossary, reference, references
 from press.languages import LANGUAGES
 from press.pages import Page, parse
 
@@ -21,6 +22,8 @@ MADE: dict[str, Callable[..., str]] = {
     "references": references.listed,
     "book": references.book_entry,
     "exercises": exercises.listed,
+    "weeks": course.table,
+    "week": course.listed,
     "api": reference.made,
 }
 _PLACE = re.compile(r"^<!-- made: (\w+)(?: ([\w.]+))? -->$", re.MULTILINE)

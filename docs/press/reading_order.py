@@ -1,10 +1,10 @@
 """Where a page stands in its book: which chapter it is, what it builds on, which labs go with it.
 
-A page says in its front matter what a reader should have read before: `needs: [order, naive]`, names of pages
-of the same book without their suffix. A chapter says how many `minutes` a reader took for all of it, with guesses,
-blocks, figures and questions. The rest follows from the contents (`nav`): the Markdown pages in it, without the front
-page, are the chapters, in this order; a page that is none says `chapter: false`. A lab goes with every chapter that it
-needs.
+A page says in its front matter what a reader should have read before: `needs: [order, naive]`, names of pages of the
+same book without their suffix. A chapter or lab says how many `minutes` a reader took for all of it, with guesses,
+blocks, figures and questions. The rest follows from the contents (`nav`): the Markdown pages in it, without the
+front page, are the chapters, in this order; a page that is none says `chapter: false`. A lab goes with every chapter
+that it needs.
 """
 
 from __future__ import annotations
