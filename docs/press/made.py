@@ -5,14 +5,14 @@ references, book   the papers and the book itself, from docs/references.bib and 
 weeks, week        the plan of a course and one of its weeks, from the minutes of pages and exercises (course.py)
 api                the names of posenc, from their docstrings: all, or of a section of the reference (reference.py)
 
-And behind each paper in the list of sources of a page its key.
+And behind each paper among the sources of a page its key, and a link from what is said and false to where it is measured.
 """
 
 import re
 from collections.abc import Callable
 from pathlib import Path
 
-from press import BookError, course, exercises, glossary, reference, references
+from press import BookError, course, exercises, glossary, reference, references, said
 from press.languages import LANGUAGES
 from press.pages import Page, parse
 
@@ -42,7 +42,7 @@ def filled(markdown: str, book: Path, docstrings: bool = True) -> str:
             return match[0]
         return MADE[match[1]](book, *filter(None, [match[2]]))
 
-    return _PLACE.sub(made, exercises.filled(references.with_keys(markdown), book))
+    return _PLACE.sub(made, said.linked(exercises.filled(references.with_keys(markdown), book), book))
 
 
 def whole(page: Page) -> Page:

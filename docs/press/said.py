@@ -1,16 +1,22 @@
 """What the chapters say is commonly said and false, gathered on one page without a copy: `<!-- said -->`.
 
 Each chapter has a section `{#false}` whose items begin with the saying in quotation marks. The list leads to the
-chapters, and where the page's own table has the same saying, to its row.
+chapters, and where the page's own table has the same saying, to its row. A saying of a chapter leads there, too.
 """
 
-import re
+from __future__ import annotations
 
-from press.book import Book
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from press.book import Book
 
 PLACE = "<!-- said -->"
 _SECTION = re.compile(r"^## [^\n]*\{#false\}\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _ITEM = re.compile(r'^(?:\*\*|- )["“](.+?)[.。]?["”]', re.MULTILINE)
+_QUOTED = re.compile(r'^(\*\*|- )(["“](.+?)[.。]?["”])', re.MULTILINE)
 _ROW = re.compile(r'^\| \[["“](.+?)["”]\]\([^()]*\)\{#(row-[\w-]+)\} \| (.+?) \|', re.MULTILINE)
 
 
@@ -24,11 +30,30 @@ def sayings(text: str) -> list[str]:
     return _ITEM.findall(section[1]) if section else []
 
 
+def _rows(claims: str) -> dict[str, tuple[str, str]]:
+    """The row of each saying that has been measured, and its verdict."""
+    return {said: (row, verdict) for said, row, verdict in _ROW.findall(claims)}
+
+
+def linked(markdown: str, book: Path) -> str:
+    """A page of the book in this folder, in which what is said and has been measured leads to its measurement."""
+    section = _SECTION.search(markdown)
+    if not section:
+        return markdown
+    rows = _rows((book / "claims.md").read_text(encoding="utf-8"))
+
+    def link(item: re.Match[str]) -> str:
+        row, verdict = rows.get(item[3], ("", ""))
+        return f'{item[1]}[{item[2]}](claims.md#{row} "{verdict}")' if row else item[0]
+
+    return markdown[: section.start()] + _QUOTED.sub(link, section[0]) + markdown[section.end() :]
+
+
 def gathered(markdown: str, book: Book) -> str:
     """A page with the sayings of all chapters where it says so, each under its chapter."""
     if PLACE not in markdown:
         return markdown
-    rows = {said: (row, verdict) for said, row, verdict in _ROW.findall(markdown)}
+    rows = _rows(markdown)
     lines = []
     for name in book.contents:
         if found := sayings(book.text(name)) if name.endswith(".md") else []:

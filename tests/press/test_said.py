@@ -60,3 +60,10 @@ def test_the_same_sayings_are_measured_in_both_languages() -> None:
         rows.append(re.findall(r"^- .* → \[.+\]\(#(row-.*)\)$", text, re.MULTILINE))
     assert rows[0] == rows[1]
     assert len(rows[0]) >= 50
+
+
+def test_a_saying_of_a_chapter_leads_to_its_measurement(tmp_path: Path) -> None:
+    (tmp_path / "claims.md").write_text(PAGE, encoding="utf-8")
+    text = said.linked(CHAPTER, tmp_path)
+    assert text == CHAPTER.replace('"All is well."', '["All is well."](claims.md#row-well "only if")')
+    assert said.linked(PAGE, tmp_path) == PAGE

@@ -95,6 +95,18 @@ def concatenation_doubles() -> Found:
     return found(wide == 2, narrow < 1.1, wide=wide, narrow=narrow, all=wide**2)
 
 
+@claim("true", "addition.md#concatenation")
+def concatenation_keeps_both() -> Found:
+    """A matrix that is the same for all words reads the code: exactly beside the word, roughly from the sum."""
+    rng = np.random.default_rng(0)
+    e, p = rng.normal(size=(2000, 64)), sinusoidal_encoding(rng.integers(0, 512, 2000), 64)
+    reader = np.vstack([np.zeros((64, 64)), np.eye(64)])
+    beside = np.abs(concat_positions(e, p) @ reader - p).max()
+    x = add_positions(e, p)
+    lost = ((x @ np.linalg.lstsq(x, p, rcond=None)[0] - p) ** 2).mean() / (p**2).mean()
+    return found(beside == 0, beside=beside, lost=100 * lost)
+
+
 @claim("only if", "addition.md#same-word")
 def another_vector_elsewhere() -> Found:
     """Embeddings of standard deviation 1 and 0.02."""
@@ -145,6 +157,14 @@ def a_list_knows_rows() -> Found:
     codes = np.asarray(sinusoidal_encoding(196, 64)) / 32**0.5
     right, below, edge = (codes[t] @ codes[u] for t, u in ((105, 106), (105, 119), (111, 112)))
     return found(below > edge, right=right, below=below, edge=edge)
+
+
+@claim("false", "grids.md#vit")
+def vit_knows_the_plane() -> Found:
+    """Its table against one that has a row of half the width for each row and each column of patches."""
+    listed, plane = LearnedEncoding(768, 14 * 14 + 1), LearnedEncoding(384, 14 + 14)
+    numbers, wanted = (sum(p.numel() for p in layer.parameters()) for layer in (listed, plane))
+    return found(numbers == wanted, rows=listed.weight.shape[0], numbers=numbers, wanted=wanted)
 
 
 @claim("false", "grids.md#false")

@@ -65,6 +65,13 @@ def relative_restores_order() -> Found:
     return found(rotary == code == 6, penalty < 6, penalty=penalty, rotary=rotary)
 
 
+@claim("only if", "order.md#same-words")
+def answers_get_better() -> Found:
+    """Where the answer is another one for each order of the words, and where all orders have the same."""
+    blind, coded = _distinct(), _distinct(code=sinusoidal_encoding(3, 8))
+    return found(coded > blind, blind == 1, blind=blind, coded=coded)
+
+
 @claim("only if", "alibi.md#direction")
 def alibi_restores_order() -> Found:
     both = _distinct(bias=-0.5 * _DISTANCE)
