@@ -62,6 +62,8 @@ WORDS: dict[str, dict[str, set[str]]] = {
         "learned position embedding": {"learned"},
         "long-range decay": {"rotary"},
         "left padding": {"masks"},
+        "interview questions": {"questions"},
+        "ten-week course": {"course"},
     },
     "zh": {
         "旋转": {"rotary"},
@@ -104,6 +106,8 @@ WORDS: dict[str, dict[str, set[str]]] = {
         "相对位置编码": {"relative"},
         "键值缓存": {"primer"},
         "左填充": {"masks"},
+        "面试常问": {"questions"},
+        "课程安排": {"course"},
     },
 }
 

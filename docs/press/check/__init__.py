@@ -6,6 +6,7 @@ compare_languages   what both languages say, segment by segment
 facts               names, numbers and letters, held against posenc, the outputs and the notation; claims of figures
 exercises           their comments, answers and checks
 course              its weeks
+questions           their sentences, links and numbers
 reference           public names without an entry or a section, and what docstrings lack
 planted             what each check must find
 terms               one word for an idea, from docs/terms.yml

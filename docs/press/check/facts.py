@@ -216,7 +216,8 @@ def letters(page: Page, language: str) -> Faults:
     if page.path.stem in ("notation", "glossary") or page.is_lab or page.is_draft:  # a lab has its own
         return
     known = set(_notation(language, page.path.stem))
-    if {"exercises", "solutions"} & {*page.path.parts}:  # of the chapters that they are for, or link to
+    several = {"exercises", "solutions"} & {*page.path.parts} or page.meta.get("questions")
+    if several:  # of the chapters that they are for, or link to
         chapters = {heading.id for heading in page.headings} | {
             Path(link.target.partition("#")[0]).stem for link in page.links
         }

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from press import labs, live, page_facts
 from press.cache import ROOT
-from press.check import course, exercises, facts, terms  # noqa: F401  (for their checks, too)
+from press.check import course, exercises, facts, questions, terms  # noqa: F401  (for their checks, too)
 from press.check.planted import PAGE, PAIR, Faults, of_page, of_pair
 from press.check.segments import normal
 from press.pages import CHINESE, Fault, Fence, Page, Part, Unit, read
