@@ -5,7 +5,8 @@ references, book   the papers and the book itself, from docs/references.bib and 
 weeks, week        the plan of a course and one of its weeks, from the minutes of pages and exercises (course.py)
 api                the names of posenc, from their docstrings: all, or of a section of the reference (reference.py)
 
-And behind each paper among the sources of a page its key, and a link from what is said and false to where it is measured.
+And behind each paper among the sources of a page its key, and a link from what is said and false to where it is
+measured.
 """
 
 import re
