@@ -28,6 +28,18 @@ def test_nothing_else_lies_at_the_top() -> None:
     assert [name for name in top - TOP if not USUAL.fullmatch(name)] == []
 
 
+def test_each_package_of_the_machinery_says_what_is_in_each_of_its_modules() -> None:
+    missing = []
+    for package in (ROOT / "docs" / "press").rglob("__init__.py"):
+        said = package.read_text(encoding="utf-8").split('"""')[1]
+        modules = {path.stem for path in package.parent.glob("[!_]*.py")}
+        modules |= {path.parent.name for path in package.parent.glob("*/__init__.py")}
+        missing += [
+            f"{package.parent.name}.{name}" for name in modules if not re.search(rf"\b{name}\b", said)
+        ]
+    assert missing == []
+
+
 def test_imports_run_one_way() -> None:
     """As pyproject.toml says, in both packages; what is wrong is named by file and line."""
     assert lint_imports(config_filename=str(ROOT / "pyproject.toml"), no_cache=True) == 0

@@ -1,6 +1,6 @@
 """What turns pages into books: `python -m press` lists its commands.
 
-hook.py is the only file that MkDocs loads; no other module here imports MkDocs.
+hook.py is the only file that MkDocs loads. Of all others books.py alone imports MkDocs, which builds each language.
 
 pages           the one reader: front matter, navigation, headings, blocks, formulas, links
 uncollected     what looks like Python and is not run
@@ -17,8 +17,11 @@ languages       the page in the other language       reading_order   where a pag
 said            what chapters call false, gathered   material        what is changed in Material for MkDocs
 exports         a page as a script and as Markdown   book            what is known of a book from step to step
 cache           what is kept between two builds
+page_facts      addresses, version, corrections      cards           the picture beside a link to a page
+feed            CHANGELOG.md for feeds               inline          what scripts need, for uv
+kept_pages      pages that need no second build      behind          blocks that run while a book is served
 check           all checks of the sources            offline         the zip and the PDFs
-runtime         Python in the page
+runtime         Python in the page                   warm            imports, made once for all processes
 """
 
 

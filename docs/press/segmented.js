@@ -1,4 +1,4 @@
-/* How a query in Chinese is cut into words: goes in front of Material's search worker (searching.py).
+/* How a query in Chinese is cut into words: goes in front of Material's search worker (search.py).
 
    Chinese has no spaces; the index knows the words of the book as jieba cut them. From left to right the longest
    known word is taken; what is no word is passed over, except at the end, where the reader may still be typing. */

@@ -137,10 +137,25 @@ def test_chapters_and_labs_say_what_they_need() -> None:
     assert [name for name in chapters if not heads[name].get("needs")] == ["index.md", "primer.md"]
 
 
-def test_a_chapter_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        walk.main(["nowhere"])
-    assert "there is no chapter nowhere" in capsys.readouterr().err
+def test_a_page_that_is_not_there_is_named_and_those_that_are_near(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, said in {
+        "nowhere": "there is no page nowhere\n",
+        "rotery": "there is no page rotery; rotary or ",
+        "practice": "there is no page practice; exercises/practice or solutions/practice?\n",
+    }.items():
+        with pytest.raises(SystemExit):
+            walk.main([name])
+        assert said in capsys.readouterr().err
+
+
+def test_a_page_has_its_name_or_its_path() -> None:
+    here, there, below = (page.parse("", Path(f"docs/{name}.md")) for name in ("en/a", "zh/a", "en/b/a"))
+    books = {"en": {"a.md": here, "b/a.md": below}, "zh": {"a.md": there}}
+    assert pages.named([], books) == books
+    for name in ("a", "docs/en/a.md", "docs/zh/a.md"):
+        assert pages.named([name], books) == {"en": {"a.md": here}, "zh": {"a.md": there}}
 
 
 def test_the_book_has_no_fault(capsys: pytest.CaptureFixture[str]) -> None:

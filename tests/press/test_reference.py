@@ -25,6 +25,7 @@ def test_a_name_without_an_entry_and_an_entry_without_a_name_are_named() -> None
         "docs/api.yml has no entry for posenc.turn",
     ]
     assert [*check.of_names([BIAS], [], [])] == ["docs/api.yml: there is no posenc.alibi.alibi_bias"]
+    assert [*check.of_names([BIAS], [*public, "a.turn"], ["turn"], ["alibi", "a"])] == []  # drafts may wait
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,23 @@ def test_a_change_in_one_language_is_named_until_the_other_follows_or_somebody_c
     assert fault.endswith("twins a")
     (fault,) = twins.faults({"en": SAME["en"], "zh": book("zh", *CHINESE)}, confirmed)
     assert fault.startswith(f"docs/zh/a.md:{HEADING_ZH.line}: ")
-    assert [*twins.faults({"en": changed["en"], "zh": book("zh", *CHINESE)}, confirmed)] == []
     assert [*twins.faults(changed, twins.confirm(changed, confirmed))] == []
+
+
+def test_what_is_new_or_has_changed_in_both_languages_waits_for_somebody_who_confirms_it() -> None:
+    """Else what one language changes afterwards would not be seen."""
+    both = {"en": book("en", *ENGLISH), "zh": book("zh", *CHINESE)}
+    (fault,) = twins.faults(both, twins.confirm(SAME, {}))
+    assert fault == (
+        "docs/en/a.md: here and in docs/zh/a.md sections are new or have changed (1); if both say the same: "
+        "python -m press twins a"
+    )
+    (fault,) = twins.faults(SAME, {})
+    assert f"sections are new or have changed ({len(twins.digests(SAME['en']['a.md']))});" in fault
+    confirmed = twins.confirm(both, {})
+    assert [*twins.faults(both, confirmed)] == []
+    (fault,) = twins.faults({"en": both["en"], "zh": SAME["zh"]}, confirmed)
+    assert fault.startswith(f"docs/zh/a.md:{HEADING_ZH.line}: ")
 
 
 def test_a_draft_may_be_behind_and_blocks_are_none_of_this() -> None:

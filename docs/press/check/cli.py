@@ -82,25 +82,21 @@ def faults_of_runs(books: Books, write: bool) -> Iterator[str]:
 def _wanted(names: list[str]) -> Books:
     """Both books as they are on disk, or the pages of these names."""
     labs = pages.labs_of_books()
-    return {
-        language: {
-            name: page
-            for name, page in {**book, **labs[language]}.items()
-            if not names or name.removesuffix(".md") in names
-        }
-        for language, book in pages.chapters().items()
-    }
+    return pages.named(
+        names, {language: {**book, **labs[language]} for language, book in pages.chapters().items()}
+    )
 
 
 def main(arguments: list[str], write: bool = False) -> int:
     """The command; gives its exit status. With `write` outputs are written first."""
     parser = argparse.ArgumentParser(prog="press check", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("names", nargs="*", help="chapters, such as order; without any, everything")
+    parser.add_argument("names", nargs="*", help="pages, such as order; without any, everything")
     parser.add_argument("--run", action="store_true", help="run the blocks, too")
     wanted = parser.parse_args(arguments)
-    books = _wanted(wanted.names)
-    for name in set(wanted.names) - {name.removesuffix(".md") for book in books.values() for name in book}:
-        parser.error(f"there is no chapter {name}")
+    try:
+        books = _wanted(wanted.names)
+    except ValueError as error:
+        parser.error(str(error))
     found: list[str] = []
     if wanted.run or write:
         readme = {} if wanted.names else {"README.md": read(ROOT / "README.md")}

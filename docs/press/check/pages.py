@@ -6,11 +6,13 @@ Faults of a pair are reported on the Chinese page.
 import ast
 import re
 import unicodedata
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from itertools import zip_longest
 from os.path import normpath
 from pathlib import Path
 
-from press import labs, live, page_facts
+from press import cache, labs, live, page_facts
 from press.cache import ROOT
 from press.check import course, exercises, facts, questions, terms  # noqa: F401  (for their checks, too)
 from press.check.planted import PAGE, PAIR, Faults, of_page, of_pair
@@ -473,6 +475,24 @@ def chapters(docs: Path = ROOT / "docs") -> dict[str, dict[str, Page]]:
             for path in sorted(folder.rglob("*.md"))
         }
         for language in LANGUAGES
+    }
+
+
+def named(names: Iterable[str], books: Mapping[str, Mapping[str, Page]]) -> dict[str, dict[str, Page]]:
+    """The pages of these names, `rotary` or docs/en/rotary.md, in each language; all of them without a name.
+
+    Raises:
+        ValueError: if there is no page of a name; it says which are near.
+    """
+    known = {name.removesuffix(".md"): name for book in books.values() for name in book}
+    paths = {cache.shown(page.path): name for book in books.values() for name, page in book.items()}
+    wanted = {known.get(name) or paths.get(name) or name: name for name in names}
+    for name in set(wanted.values()) - known.keys() - paths.keys():
+        near = [other for other in known if other.endswith(f"/{name}")] or get_close_matches(name, known)
+        raise ValueError(f"there is no page {name}{'; ' * bool(near)}{' or '.join(near)}{'?' * bool(near)}")
+    return {
+        language: {name: page for name, page in book.items() if name in wanted or not wanted}
+        for language, book in books.items()
     }
 
 

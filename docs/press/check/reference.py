@@ -4,13 +4,14 @@ import ast
 import logging
 import re
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from press import reference
 from press.cache import ROOT
 from press.languages import LANGUAGES
+from press.pages import front_matter
 from press.reference import Entry
 
 _PLACE = re.compile(r"^<!-- made: api (\w+\.\w+) -->$", re.MULTILINE)
@@ -29,7 +30,13 @@ def faults() -> Iterator[str]:
         if not module.startswith("_")
         for name in map(str, found.exports or [])
     ]
-    yield from of_names(reference.entries(), public, map(str, package.exports))
+    drafts = {
+        path.stem
+        for language in LANGUAGES
+        for path in (ROOT / "docs" / language).glob("*.md")
+        if front_matter(path.read_text(encoding="utf-8"))[0].get("draft")
+    }
+    yield from of_names(reference.entries(), public, map(str, package.exports), drafts)
     yield from of_sections(reference.entries(), ROOT / "docs")
     for entry in reference.entries():
         if (found := reference.public(entry.path)) is not None and not found.is_attribute:
@@ -38,12 +45,16 @@ def faults() -> Iterator[str]:
                 yield f"posenc.{entry.path}: {fault}"
 
 
-def of_names(entries: Iterable[Entry], public: Iterable[str], door: Iterable[str]) -> Iterator[str]:
-    """Public names without an entry, and entries without a name."""
+def of_names(
+    entries: Iterable[Entry], public: Iterable[str], door: Iterable[str], drafts: Collection[str] = ()
+) -> Iterator[str]:
+    """Public names without an entry, and entries without a name; those of chapters that are drafts may wait."""
     listed, there = [entry.path for entry in entries], set(public)
-    yield from (f"docs/api.yml has no entry for posenc.{path}" for path in sorted(there.difference(listed)))
+    waiting = {path for path in there if path.partition(".")[0] in drafts}
+    missing = there.difference(listed) - waiting
+    yield from (f"docs/api.yml has no entry for posenc.{path}" for path in sorted(missing))
     yield from (f"docs/api.yml: there is no posenc.{path}" for path in listed if path not in there)
-    names = {path.rpartition(".")[2] for path in listed}
+    names = {path.rpartition(".")[2] for path in waiting.union(listed)}
     yield from (f"docs/api.yml has no entry for posenc.{name}" for name in sorted(set(door) - names))
 
 

@@ -1,21 +1,22 @@
-"""Two originals, kept together: a section that has changed in one language only is named.
+"""Two originals, kept together: a section that has changed is named until somebody confirms both languages.
 
     python -m press twins                           # all sections say the same in both languages: somebody has read
     python -m press twins rotary masks              # those of two chapters do
 
 docs/twins.txt has a line for each section: its page and id, and a digest of its words in each language. Where one
-language has changed and the other has not, `press check` names the section, until the other has changed as well or
-somebody confirms that both say the same. Blocks are held together by other checks, and a lab has both languages in one
-file.
+language has changed and the other has not, `press check` names the section; where both have, or where nothing was
+confirmed yet, it names the page, for else a later change of one of them would not be seen. Somebody who has read both
+confirms them. Blocks are held together by other checks, and a lab has both languages in one file.
 """
 
 import argparse
+import collections
 import hashlib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
 from press import cache
-from press.check.pages import chapters
+from press.check.pages import chapters, named
 from press.pages import Page
 
 FILE = cache.ROOT / "docs" / "twins.txt"
@@ -64,18 +65,25 @@ def confirmed() -> Pairs:
 
 
 def faults(books: Books, pairs: Pairs) -> Iterator[str]:
-    """Sections of which only one language has changed since they were confirmed."""
-    behind = _behind(books)
+    """Sections of which one language has changed since they were confirmed, and pages of which both have."""
+    behind, both = _behind(books), collections.Counter[tuple[str, ...]]()
     for section, pair, places in _sections(books):
         if section.partition("#")[0] in behind:
             continue
-        changed = [new != old for new, old in zip(pair, pairs.get(section, pair), strict=True)]
-        if sum(changed) == 1:
+        changed = [new != old for new, old in zip(pair, pairs.get(section, ("", "")), strict=True)]
+        if all(changed):
+            both[section.partition("#")[0], *(place.partition(":")[0] for place in places)] += 1
+        elif any(changed):
             here, there = places if changed[0] else places[::-1]
             yield (
                 f"{here}: this section has changed, and that at {there} has not; if both still say the same: "
                 f"python -m press twins {section.partition('.md')[0]}"
             )
+    for (name, here, there), many in both.items():
+        yield (
+            f"{here}: here and in {there} sections are new or have changed ({many}); if both say the same: "
+            f"python -m press twins {name.removesuffix('.md')}"
+        )
 
 
 def confirm(books: Books, pairs: Pairs) -> Pairs:
@@ -89,17 +97,12 @@ def confirm(books: Books, pairs: Pairs) -> Pairs:
 def main(arguments: Iterable[str]) -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="press twins", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("names", nargs="*", help="chapters, such as order; without any, everything")
+    parser.add_argument("names", nargs="*", help="pages, such as order; without any, everything")
     names = parser.parse_args([*arguments]).names
-    books = chapters()
-    for name in set(names) - {name.removesuffix(".md") for name in books["en"]}:
-        parser.error(f"there is no chapter {name}")
-    wanted = {
-        language: {
-            name: page for name, page in book.items() if not names or name.removesuffix(".md") in names
-        }
-        for language, book in books.items()
-    }
+    try:
+        wanted = named(names, chapters())
+    except ValueError as error:
+        parser.error(str(error))
     before, behind = confirmed(), _behind(wanted)
     if not names:  # nothing is kept of pages that are gone
         before = {section: pair for section, pair in before.items() if section.partition("#")[0] in behind}

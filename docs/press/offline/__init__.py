@@ -1,1 +1,1 @@
-"""The book to take away: the site as a zip (archive) and a PDF of each book (paper)."""
+"""The book to take away: the site as a zip (archive) and a PDF of each book (pdf)."""

@@ -5,4 +5,5 @@ book_blocks     the blocks of a book, from the cache or run
 dependencies    which modules of posenc a block can reach
 outputs         what a block did, held against its page
 pytest_plugin   blocks under pytest
+trainings       done once for the blocks of both languages
 """

@@ -3,7 +3,7 @@
 Names are followed through the modules that only pass them on, such as posenc/__init__.py, to the module that
 defines them, and from there wherever its own imports lead, those inside functions included. What cannot be
 followed (a module handed on as a whole, `import *`, a module named by a string made on the way) is taken for
-all of posenc. Which modules a run really executes is compared with this (blocks.py).
+all of posenc. Which modules a run really executes is compared with this (book_blocks.py).
 
 >>> reached, _ = sources().reach("from posenc import one_hot_encoding")
 >>> "posenc.naive" in reached, "posenc.alibi" in reached

@@ -1,1 +1,3 @@
-"""Python for the pages: the command that fetches it once (fetch.py), what it is made of (pins.txt), its licences."""
+"""Python for the pages: the command that fetches it once (fetch), what it is made of (pins.txt), what of it goes
+into a site (pyodide), what runs blocks there (in_page), its licences (NOTICE.txt).
+"""
