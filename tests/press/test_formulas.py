@@ -121,7 +121,9 @@ def test_the_font_has_what_formulas_need_and_is_the_same_every_time(
     assert len(tall) > 1
     assert len({font["hmtx"][name][0] for name in tall}) == 1  # else a small root has a gap behind it
     assert "Open Font License" in font["name"].getDebugName(13)
-    assert len(made[0]) < 100_000
+    (scripts,) = font["GSUB"].table.LookupList.Lookup[0].SubTable
+    assert all(len(set(forms)) == 1 for forms in scripts.alternates.values()), "scripts of scripts"
+    assert len(made[0]) < 20_000
 
 
 def test_h_is_not_where_the_other_italics_are() -> None:
