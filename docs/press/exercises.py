@@ -9,7 +9,8 @@ of one's own, 3: takes an idea). kind is paper, code (posenc/exercises tries wha
 left to `teachers` has its answer in docs/solutions/en/begin.md, under the same id, and not on the site.
 
 Made from this: a line under each title, the way to the chapter under each section, a link in each chapter's
-"Check yourself", and the list of all on exercises/index.md.
+"Check yourself", and the list of all on exercises/index.md. The exercises of joins.md join chapters: the first
+paragraph of each names their sections, and these chapters link to it.
 """
 
 import re
@@ -21,6 +22,7 @@ from press import pages
 from press.cache import ROOT
 
 FOLDER = "exercises"
+JOINS = "joins.md"
 COMMENT = re.compile(
     r"^<!-- exercise: minutes=(\d+) level=([123]) kind=(paper|code|measure)( teachers)? -->$", re.MULTILINE
 )
@@ -30,12 +32,16 @@ _KINDS = {
     "en": {"paper": "on paper", "code": "in code", "measure": "to measure"},
     "zh": {"paper": "纸笔", "code": "编程", "measure": "测量"},
 }
-_WORDS = {  # under a title, for teachers, under a section, in a chapter, of a page, between title and line
+# Under a title, for teachers, under a section; in a chapter, for what joins it with others, between links to that;
+# of a page, between title and line.
+_WORDS = {
     "en": (
         "{} minutes · level {} · {}",
         " · answer left to teachers",
         "To the [chapter](../{}.md).",
         "[Exercises on this chapter]({}): {}, about {} minutes.",
+        " Joined with other chapters: {}.",
+        ", ",
         "{} exercises, about {:.0f} hours.",
         "- [{}]({}) · {}",
     ),
@@ -44,6 +50,8 @@ _WORDS = {  # under a title, for teachers, under a section, in a chapter, of a p
         " · 答案留给教师",
         "回到[这一章](../{}.md)。",
         "[本章的练习]({})：{} 道，约 {} 分钟。",
+        "与别的章连起来的：{}。",
+        "、",
         "{} 道练习，约 {:.0f} 小时。",
         "- [{}]({})：{}",
     ),
@@ -101,11 +109,16 @@ def _way(section: str, book: Path) -> str:
 def _link(chapter: str, book: Path) -> str:
     """The link at the end of a chapter's questions; the chapter is called as its first heading."""
     name = re.search(r"^# .+ \{#([\w-]+)\}$", chapter, re.MULTILINE)
-    file, found = of_chapter(name[1], book) if name else ("", [])
-    if not found:
+    if not name:
         return ""
-    minutes = sum(each.minutes for each in found)
-    return f"{_WORDS[book.name][3].format(f'{file}#{found[0].section}', len(found), minutes)}\n\n"
+    (file, found), (_, _, _, of_this, joined, comma, *_) = of_chapter(name[1], book), _WORDS[book.name]
+    said = ""
+    if found:
+        said = of_this.format(f"{file}#{found[0].section}", len(found), sum(each.minutes for each in found))
+    if others := joining(name[1], book):
+        links = (f"[{each.heading.text}]({FOLDER}/{JOINS}#{each.heading.id})" for each in others)
+        said += joined.format(comma.join(links))
+    return f"{said.strip()}\n\n" if said else ""
 
 
 def of_chapter(name: str, book: Path) -> tuple[str, list[Exercise]]:
@@ -114,6 +127,17 @@ def of_chapter(name: str, book: Path) -> tuple[str, list[Exercise]]:
         if found := [each for each in _read(path, path.stat().st_mtime_ns) if each.section == name]:
             return f"{FOLDER}/{path.name}", found
     return "", []
+
+
+def joining(name: str, book: Path) -> list[Exercise]:
+    """The exercises of joins.md that name a section of the chapter in their first paragraph."""
+    path = book / FOLDER / JOINS
+    if not path.is_file():
+        return []
+    text = pages.read(path).text
+    firsts = [text[match.end() :].split("\n\n")[1] for match in COMMENT.finditer(text)]
+    found = zip(_read(path, path.stat().st_mtime_ns), firsts, strict=True)
+    return [each for each, first in found if f"](../{name}.md#" in first]
 
 
 def listed(book: Path) -> str:

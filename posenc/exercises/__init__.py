@@ -8,7 +8,7 @@ Each module holds those of one page of exercises, one function a check, and need
 need no more, because a block that calls `check` runs in the page, too. `checking` is what they share.
 """
 
-from posenc.exercises import absolute, begin, long, practice, relative, shapes
+from posenc.exercises import absolute, begin, joins, long, practice, relative, shapes
 from posenc.exercises.checking import EXERCISES, check, exercise  # noqa: F401
 
 PAGES = {
@@ -18,5 +18,6 @@ PAGES = {
     "long": long,
     "shapes": shapes,
     "practice": practice,
+    "joins": joins,
 }
 """The modules by their pages."""
