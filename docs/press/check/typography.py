@@ -267,7 +267,9 @@ def texts(root: Path = ROOT) -> list[Text]:
     files += [*(root / "docs" / "theme").rglob("*.html"), *(root / "docs" / "theme").rglob("*.js")]
     files += [root / "mkdocs.yml", root / "docs" / "sites" / "zh" / "mkdocs.yml"]
     for path in files:
-        text = made.filled(path.read_text(encoding="utf-8"), path.parent, docstrings=False)
+        text = path.read_text(encoding="utf-8")
+        if path.is_relative_to(root / "docs"):  # what is beside the books shows comments as examples
+            text = made.filled(text, path.parent, docstrings=False)
         found += readers[path.suffix](text, path.relative_to(root).as_posix())
     for path in labs.of_book(root / "docs" / "zh"):
         found += of_markdown(labs.text(path), labs.source(path).relative_to(root).as_posix())
