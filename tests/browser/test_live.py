@@ -435,7 +435,7 @@ SAID: list[tuple[str, dict[str, Any], list[str]]] = [
         for state in (("h", "b", "c", 3, 6, False), ("a", "e", "g", 7, 2, True))
     ),
     ("alibi-slopes", {"back": 10000, "content": 44.6}, _alibi(10000, 44.6, 8)),
-    ("alibi-slopes", {"back": 99, "content": 0.39, "heads": 12}, _alibi(99, 0.39, 12)),
+    ("alibi-slopes", {"back": 99, "content": 0.39, "heads": "12"}, _alibi(99, 0.39, 12)),
     *(
         (
             "t5-buckets",
@@ -476,7 +476,7 @@ PICKED: list[tuple[str, tuple[float, float], dict[str, Any]]] = [
     ("rotary-dials", (0.5316, 0.7), {"k": 0}),
     ("rotary-dials", (0.2, 0.8), {"k": -29}),
     ("rotary-dials", (2.0, 0.8), {"k": 40}),
-    ("alibi-slopes", (0.5029, 0.2655), {"back": 100, "content": 3.16}),
+    ("alibi-slopes", (0.5029, 0.2626), {"back": 100, "content": 3.16}),
     ("alibi-slopes", (-1.0, -1.0), {"back": 1, "content": 100}),
 ]
 
@@ -555,7 +555,7 @@ DRAGGED: list[tuple[str, list[tuple[list[tuple[float, float]], dict[str, Any]]]]
             ([(241, 248)], {"node": "f"}),
         ],
     ),
-    ("alibi-slopes", [([(145.4, 69.2), (174, 115)], {"back": 100, "content": 0.342})]),
+    ("alibi-slopes", [([(145.4, 65.7), (174, 108.4)], {"back": 100, "content": 0.342})]),
     ("grid-code", [([(82.5, 105.5), (38.5, 160.5)], {"row": 11, "column": 2})]),
     ("padding-leak", [([(113, 130), (62, 120)], {"tokens": 2}), ([(240, 128)], {"query": 5})]),
     ("t5-buckets", [([(142.9, 60), (136.7, 60)], {"length": 74}), ([(120.4, 60)], {"k": -100})]),
@@ -680,6 +680,12 @@ def test_without_scripts_and_on_paper_the_drawing_stays(
     page.emulate_media(media="print")
     assert page.locator(drawing).is_visible()
     assert not moved.figure.locator(".live-panel").is_visible()
+    page.emulate_media(media="screen")
+    moved = Moved(page, address, "kernel", "en")
+    drawn, moving = moved.figure.locator("figcaption > span").all()
+    assert (drawn.is_visible(), moving.is_visible()) == (False, True)
+    page.emulate_media(media="print")
+    assert (drawn.is_visible(), moving.is_visible()) == (True, False)
     without = reader(DESKTOP, java_script_enabled=False)
     without.goto(f"{address}en/shift.html")
     box = without.locator(drawing).bounding_box()

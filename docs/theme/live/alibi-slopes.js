@@ -4,8 +4,8 @@ import { alibiSlopes } from "./posenc.js";
 
 const MOST = 12; // heads
 const [FAR, LOW, HIGH] = [10000, 0.1, 100]; // distance, and content
-const [LEFT, RIGHT, TOP, BOTTOM] = [34, 314, 18, 136]; // of the map
-const [FULL, EMPTY] = [196, 246]; // of the bars
+const [LEFT, RIGHT, TOP, BOTTOM] = [34, 314, 18, 128]; // of the map
+const [FULL, EMPTY] = [190, 234]; // of the bars
 const part = (value, low, high) => Math.log(value / low) / Math.log(high / low);
 const x = (distance) => LEFT + part(distance, 1, FAR) * (RIGHT - LEFT);
 const y = (content) => BOTTOM - part(content, LOW, HIGH) * (BOTTOM - TOP);
@@ -18,16 +18,17 @@ function farWeight(m, back, content) {
 }
 
 class AlibiSlopes extends LiveFigure {
-  static box = [346, 290];
-  static rows = 4;
+  static box = [346, 278];
+  static rows = 3;
   static controls = [
     { name: "back", min: 1, max: FAR, log: true, value: 39 },
     { name: "content", min: LOW, max: HIGH, step: 0.01, log: true, value: 5 },
-    { name: "heads", min: 1, max: MOST, value: 8 },
+    { name: "heads", options: ["1", "2", "4", "6", "8", "12"], value: "8" },
   ];
   static words = {
     en: {
       drawing: "A far key: its content against the price of its distance, and its weight in each head",
+      caption: "Above, what distance costs in each head, and the far key; below, the weight that this key gets in each head.",
       back: "steps back",
       content: "content score",
       heads: "heads",
@@ -41,6 +42,7 @@ class AlibiSlopes extends LiveFigure {
     },
     zh: {
       drawing: "远处的一个键：内容分数与距离的价钱，以及它在每个头里的权重",
+      caption: "上图：每个头里距离的价钱，以及远处的那个键。下图：这个键在每个头里得到的权重。",
       back: "往回几步",
       content: "内容分数",
       heads: "头数",
@@ -93,7 +95,7 @@ class AlibiSlopes extends LiveFigure {
   }
 
   draw({ back, content, heads }) {
-    this.slopes = [...alibiSlopes(heads)];
+    this.slopes = [...alibiSlopes(Number(heads))];
     const wins = this.slopes.map((m) => content > m * back);
     this.weights = this.slopes.map((m) => farWeight(m, back, content));
     this.wins = wins.filter(Boolean).length;

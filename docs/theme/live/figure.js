@@ -3,7 +3,8 @@
 
    A figure, kernel.js for one, has the `box` of its drawing (346 is the width of the book's, whose labels have the size 10);
    the `rows` of its controls: one a number, and one or more for the others with Reset; its `controls`; and `words`, a name
-   of each in both languages, and what a screen reader calls the `drawing`. `setup` draws once what never changes in
+   of each in both languages, what a screen reader calls the `drawing`, and perhaps a
+   `caption`, where that of the still drawing does not hold for all that can be moved to. `setup` draws once what never changes in
    `this.svg`, `draw` the rest, at most once a frame; `say` gives what is to be seen, in a sentence.
 
    A control is a number with `min`, `max`, a `step` (1) and perhaps `log` (with `twos`), a choice among `options`, or a yes or no.
@@ -69,6 +70,11 @@ export class LiveFigure extends HTMLElement {
     this.show();
     this.drawn();
     this.heard.textContent = this.said.textContent;
+    const caption = this.querySelector("figcaption");
+    if (this.words.caption) {
+      caption.append(wrap(...caption.childNodes), wrap(this.words.caption));
+      caption.lastChild.className = "live-caption";
+    }
     this.firstElementChild.prepend(panel);
     this.classList.add("on");
     addEventListener("hashchange", () => {
@@ -300,6 +306,12 @@ export class LiveFigure extends HTMLElement {
     this.show();
     this.frame ??= requestAnimationFrame(() => this.drawn());
   }
+}
+
+function wrap(...nodes) {
+  const made = document.createElement("span");
+  made.append(...nodes);
+  return made;
 }
 
 function button(text, pressed) {

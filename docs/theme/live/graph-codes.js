@@ -8,12 +8,12 @@ const GRAPH = NODES.map((_, t) => NODES.map((_, u) => Number(EDGES.some(([a, b])
 const MOST = 8; // steps
 /** Without what rounding has left: equal numbers are equal. */
 const tidied = (column) => column.map((x) => Number(x.toFixed(9)));
-const UNIT = 35;
+const UNIT = 34;
 const PLACES = NODES.map((_, t) => (t < 6 ? [Math.cos((t * Math.PI) / 3), -Math.sin((t * Math.PI) / 3)] : [t - 4, 0]));
 // Of a node: how far below it its number stands, and where its name, on the inner side of the ring.
 const NUMBER = [-14, -14, -14, -14, 21, 21, -14, -14];
 const NAME = PLACES.map(([x, y], t) => (t < 6 ? [-17 * x, -16 * y + 3.5] : [0, 20]));
-const PANELS = [[52, 72], [223, 72], [52, 218], [223, 218]];
+const PANELS = [[51, 72], [227, 72], [51, 218], [227, 218]];
 const SIZES = [3, 4.6]; // of the mark of 0, and what the largest number has more
 
 class GraphCodes extends LiveFigure {
@@ -30,6 +30,7 @@ class GraphCodes extends LiveFigure {
   static words = {
     en: {
       drawing: "A ring with a tail: what two anchors, an eigenvector and a walk say of each node",
+      caption: "Four codes of the same eight nodes: the distances from two anchors, an eigenvector, and how probably a walk is back after some steps. Large marks are large numbers, squares are above 0, discs below.",
       vector: "eigenvector",
       steps: "steps",
       first: "anchors",
@@ -52,6 +53,7 @@ class GraphCodes extends LiveFigure {
     },
     zh: {
       drawing: "带尾巴的环：两个锚点、一个特征向量和随机游走给每个节点的数",
+      caption: "同样八个节点的四种编码：到两个锚点的距离、一个特征向量、随机游走若干步后回到原处的概率。记号越大，数越大；方块大于 0，圆点小于 0。",
       vector: "特征向量",
       steps: "步数",
       first: "锚点",

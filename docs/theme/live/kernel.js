@@ -25,6 +25,7 @@ class Kernel extends LiveFigure {
   static words = {
     en: {
       drawing: "K(k) / K(0) of two codes for offsets 0 to 100",
+      caption: "The kernel as a share of its largest value, for two codes A and B of any width and base. A mark stands where each rises for the first time.",
       k: "offset k",
       dimA: "A, width",
       baseA: "A, base",
@@ -37,6 +38,7 @@ class Kernel extends LiveFigure {
     },
     zh: {
       drawing: "两套编码在偏移 0 到 100 上的 K(k) / K(0)",
+      caption: "核与其最大值之比，A、B 两套编码，宽度和底数任选。记号标出各自第一次回升的地方。",
       k: "偏移 k",
       dimA: "A 的宽度",
       baseA: "A 的底数",

@@ -32,6 +32,7 @@ class PaddingLeak extends LiveFigure {
   static words = {
     en: {
       drawing: "The attention weights of a padded sentence, and what each query spends on pads",
+      caption: "Nine places, some of them pads: the weights of every query on the left, on the right how much of them real tokens and pads get.",
       tokens: "real tokens",
       pads: "pads hold",
       codes: "codes",
@@ -61,6 +62,7 @@ class PaddingLeak extends LiveFigure {
     },
     zh: {
       drawing: "补了填充的一句话的注意力权重，以及每个查询花在填充上的份额",
+      caption: "九个位置，有的是填充。左边是每个查询的权重，右边是其中真实词元和填充各得多少。",
       tokens: "真实词元",
       pads: "填充是",
       codes: "编码",

@@ -29,6 +29,7 @@ class RotaryContexts extends LiveFigure {
   static words = {
     en: {
       drawing: "How far each pair turns in a longer context, and how its steps shrink",
+      caption: "The 64 pairs of Qwen2.5. Above, how far each turns in the longer context, against what it did in training; below, how much smaller its steps have become with one method, and dashed with another.",
       length: "tokens",
       factor: "factor r",
       method: "method",
@@ -52,6 +53,7 @@ class RotaryContexts extends LiveFigure {
     },
     zh: {
       drawing: "上下文变长后每一对转了多远，每步又缩了多少",
+      caption: "Qwen2.5 的 64 个频率对。上图：在更长的上下文里各转多远，与训练时相比。下图：用一种方法（虚线是另一种）以后，每步的转角还剩几成。",
       length: "词元数",
       factor: "倍数 r",
       method: "方法",

@@ -21,6 +21,7 @@ class T5Buckets extends LiveFigure {
   static words = {
     en: {
       drawing: "The bucket of each offset, a staircase",
+      caption: "The bucket of each offset, and which of the buckets texts of a given length train.",
       k: "offset k",
       bucket: "bucket",
       reach: "reach",
@@ -37,6 +38,7 @@ class T5Buckets extends LiveFigure {
     },
     zh: {
       drawing: "每个偏移所在的桶，画成阶梯",
+      caption: "每个偏移所在的桶，以及一定长度的文本训练得到哪些桶。",
       k: "偏移 k",
       bucket: "桶号",
       reach: "最远距离",
@@ -136,8 +138,9 @@ class T5Buckets extends LiveFigure {
     this.reaches.forEach(({ mark, name }, n) => {
       const place = x((n ? 1 : -1) * reach);
       const opacity = n && !bidirectional ? 0 : 1;
+      const own = bidirectional && x(reach) - x(-reach) < 50 ? n : 1; // side by side they would be one word
       set(mark, { transform: `translate(${place} 0)`, opacity });
-      set(name, { x: Math.min(Math.max(place, LEFT + 32), RIGHT - 16), opacity });
+      set(name, { x: Math.min(Math.max(place, LEFT + 32), RIGHT - 20), opacity: own && opacity });
     });
     const unseen = [x(0.5 - length) - LEFT, RIGHT - x(length - 0.5)];
     this.unseen.forEach((field, n) => {

@@ -27,6 +27,7 @@ class TableStretch extends LiveFigure {
   static words = {
     en: {
       drawing: "A table of 16 rows stretched to N: what each new row is made of, and where it stands",
+      caption: "One column of the table. Above, what the new row is made of; below, the trained rows, then the clamped and the interpolated table.",
       N: "rows N",
       j: "new row j",
       column: "column",
@@ -43,6 +44,7 @@ class TableStretch extends LiveFigure {
     },
     zh: {
       drawing: "把 16 行的表拉长到 N 行：新的一行由什么合成，又落在哪个位置",
+      caption: "表的一列。上图：新的一行由哪几行合成。下图：训练过的行，以及钳位的表和插值的表。",
       N: "行数 N",
       j: "新行 j",
       column: "列",

@@ -2,7 +2,8 @@
 
    Above stands one order, below the reader's. A word becomes eight numbers, a strip of eight colours that moves with its
    card. Eight threads join the strips of a word: where a number is the same in both orders its thread holds, where it is
-   not, the thread is torn, the wider the more. A word stands where its card stands, also on the way: every frame is
+   not, the thread is torn, the wider the more. They are thin, and what they join is named above them: as broad ribbons
+   they were taken for attention weights. A word stands where its card stands, also on the way: every frame is
    computed, none is blended. */
 import { LiveFigure, set, shown } from "./figure.js";
 import { applyRotary, attentionOutputs, attentionWeights, dot, orderlessSum, sinusoidalEncoding } from "./posenc.js";
@@ -10,6 +11,7 @@ import { applyRotary, attentionOutputs, attentionWeights, dot, orderlessSum, sin
 const WIDTH = 8;
 const GAP = 0.3; // in columns, between the words and their mean
 const PAD = 0.06; // on either side of a strip
+const THREAD = 0.28; // of the width of a number
 const TIME = matchMedia("(prefers-reduced-motion: reduce)").matches ? 0 : 200; // ms of a glide
 
 /* Embeddings of three words and three matrices. Any numbers do; these are the ones of the block on the page. */
@@ -55,6 +57,7 @@ class WordOrder extends LiveFigure {
       off: "off",
       sinusoidal: "sinusoidal",
       rope: "RoPE",
+      of: "Eight numbers a word, from a layer of attention:",
       mean: "average",
       swap: "⇄ Swap",
       card: (word, place) => `${word}, place ${place} of 3. The arrow keys move it, Enter moves it on.`,
@@ -62,12 +65,12 @@ class WordOrder extends LiveFigure {
       blind: (above, below) => [
         "0",
         "is the largest change: not one number differs.",
-        `Eight numbers for each word, from one untrained layer of attention: blue below 0, orange above. A whole thread joins equal numbers, so “${below}” cannot be told from “${above}”.`,
+        `Colours are numbers: blue below 0, orange above. A whole thread joins two that are equal, so what the layer gives for “${below}” cannot be told from “${above}”.`,
       ],
       sees: (above, below, change) => [
         change,
         "is the largest change of a number.",
-        `A torn thread joins numbers that differ. Now what becomes of a word depends on its place, and a model can learn to tell “${below}” from “${above}”.`,
+        `A torn thread joins two that differ. Now what becomes of a word depends on its place, and a model can learn to tell “${below}” from “${above}”.`,
       ],
     },
     zh: {
@@ -78,6 +81,7 @@ class WordOrder extends LiveFigure {
       off: "无",
       sinusoidal: "正弦",
       rope: "RoPE",
+      of: "一层注意力给每个词算出的八个数：",
       mean: "三词平均",
       swap: "⇄ 对调",
       card: (word, place) => `${word}，三个词里的第 ${place} 个。左右方向键移动它，回车后移一位。`,
@@ -85,7 +89,7 @@ class WordOrder extends LiveFigure {
       blind: (above, below) => [
         "0",
         "是最大的变化：一个数也没有变。",
-        `一层没有训练过的注意力，把每个词算成八个数，蓝色小于 0，橙色大于 0。线没有断，两头的数就相等：光看这些数，谁也说不出是“${above}”还是“${below}”。`,
+        `一格颜色是一个数，蓝色小于 0，橙色大于 0。线没有断，两头的数就相等：光看这一层算出的数，谁也说不出是“${above}”还是“${below}”。`,
       ],
       sees: (above, below, change) => [
         change,
@@ -127,9 +131,9 @@ class WordOrder extends LiveFigure {
     const strip = `<span>${"<i></i>".repeat(WIDTH)}</span>`;
     const cards = (tag) => this.words.words.map((word) => `<${tag}>${strip}<b>${word}</b></${tag}>`).join("");
     const mean = `<span class="mean">${strip}<b>${this.words.mean}</b></span>`;
-    this.stage.innerHTML = `<div aria-hidden="true">${cards("span")}${mean}</div>
+    this.stage.innerHTML = `<p>${this.words.of}</p><div aria-hidden="true">${cards("span")}${mean}</div>
       <div>${cards("button")}${mean.replace("<span ", '<span aria-hidden="true" ')}</div><span class="verdict" aria-hidden="true"></span>`;
-    [this.above, this.below, this.verdict] = this.stage.children;
+    [, this.above, this.below, this.verdict] = this.stage.children;
     this.above.after(this.svg);
     this.form.parentNode.prepend(this.stage);
     [this.tops, this.cards] = [[...this.above.children], [...this.below.children]];
@@ -183,8 +187,8 @@ class WordOrder extends LiveFigure {
         const [over, under] = [colour(x), colour(y)];
         this.tops[w].firstChild.children[j].style.background = over;
         this.cards[w].firstChild.children[j].style.background = under;
-        const [a, b] = [w < 3 ? w : place, place].map((column) => column + PAD + (j + 0.06) * wide);
-        const across = 0.88 * wide;
+        const [a, b] = [w < 3 ? w : place, place].map((column) => column + PAD + (j + (1 - THREAD) / 2) * wide);
+        const across = THREAD * wide;
         const thread = this.threads[w * WIDTH + j];
         set(thread, { d: `M${a} 0C${a} .5 ${b} .5 ${b} 1h${across}C${b + across} .5 ${a + across} .5 ${a + across} 0Z` });
         const torn = Math.abs(x - y) / this.most;

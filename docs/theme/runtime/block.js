@@ -297,9 +297,12 @@ class Results {
     const figure = made("figure", "plot", { innerHTML: svg });
     const drawing = figure.querySelector("svg");
     drawing.setAttribute("role", "img");
-    const caption = !this.edited && this.plots[this.figures++]?.querySelector("figcaption");
+    const caption = !this.edited && this.plots[this.figures++]?.querySelector("figcaption")?.cloneNode(true);
+    if (caption) {
+      caption.querySelector(".live-caption")?.remove(); // it is not of what the code draws
+      figure.append(caption);
+    }
     drawing.setAttribute("aria-label", caption ? caption.textContent : words.figure);
-    if (caption) figure.append(caption.cloneNode(true));
     this.block.panel.append(figure);
   }
 
