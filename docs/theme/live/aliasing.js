@@ -17,6 +17,7 @@ class Aliasing extends LiveFigure {
   static words = {
     en: {
       drawing: "A wave, the slowest one with the same samples, and the samples",
+      caption: "The wave of ω, and the slowest wave that has the same values at the whole positions, the dots. Up to ω = π there is no slower one.",
       omega: "frequency ω",
       start: "first position",
       bfloat16: "positions in bfloat16",
@@ -28,6 +29,7 @@ class Aliasing extends LiveFigure {
     },
     zh: {
       drawing: "一条波、采样值与它相同的最慢的波，以及这些采样值",
+      caption: "频率为 ω 的波，和整数位置上（圆点处）取值与它完全一样的最慢的波。ω 不超过 π 时，没有更慢的。",
       omega: "频率 ω",
       start: "起始位置",
       bfloat16: "位置存成 bfloat16",
