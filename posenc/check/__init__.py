@@ -11,6 +11,7 @@ decoding    a cache, chunks and pads against one pass without any
 masks       which tokens reach which
 lengths     what happens at the last position and beyond; positions in short formats
 loading     frequencies and the configuration; a model that is saved, or emptied, and loaded
+rotations   queries and keys as they are turned, and the configuration
 layouts     how a rotary function pairs columns, and which way it turns
 compiled    torch.compile
 tried       what they find in models and layers of other libraries
@@ -26,6 +27,7 @@ from posenc.check.loading import check_loading
 from posenc.check.masks import check_mask
 from posenc.check.order import check_order, check_shift
 from posenc.check.report import Finding, Report
+from posenc.check.rotations import check_rotation
 
 __all__ = [
     "Finding",
@@ -39,5 +41,6 @@ __all__ = [
     "check_mask",
     "check_order",
     "check_precision",
+    "check_rotation",
     "check_shift",
 ]

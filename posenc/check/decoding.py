@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -66,7 +67,11 @@ class _Decoding:
             says = "the model takes no past_key_values or cache"
             found.append(Finding("cache", "left out", says, math.nan, "", "rotary#cache"))
         else:
-            found += [self.one_by_one(), self.chunks(), self.cut_back(), self.reordered()]
+            for run in (self.one_by_one, self.chunks, self.cut_back, self.reordered):
+                try:
+                    found.append(run())
+                except (RuntimeError, IndexError, ValueError) as error:
+                    found.append(self._raised(run.__name__.replace("_", " "), error))
         return [*found, *self.padded(causal=True)]
 
     def rows(self) -> Finding:
@@ -157,9 +162,41 @@ class _Decoding:
                 f"the mask with a cache: output {t} does not see token {u}, which one pass shows (another window, or a "
                 "mask laid from the first key)"
             )
+        return f"{self._in_the_cache(first)}: outputs differ from token {first} on, and see the tokens that they should"
+
+    def _in_the_cache(self, first: int) -> str:
+        """What one step makes of keys and values in the layers of a cache of transformers."""
+        n = self.ids.shape[1] - 1
+        _, cache = self.called.step(self.ids[:, :n], None)
+        before = _held_by(cache)
+        if not before:
+            return (
+                "positions of new tokens, or keys in the cache (turned twice or not at all, in another order)"
+            )
+        _, cache = self.called.step(self.ids[:, n:], cache)
+        _, whole = self.called.step(self.ids, None)
+        right_up_to = len(before)
+        for number, layer in enumerate(zip(before, _held_by(cache), _held_by(whole), strict=True)):
+            differ = []
+            for name, old, new, right in zip(("keys", "values"), *layer, strict=True):
+                held = min(old.shape[-2], new.shape[-2] - 1)  # a window forgets the oldest
+                limit = 1e-4 * float(right.abs().max())
+                if held and change(new[..., -1 - held : -1, :], old[..., -held:, :]) > limit:
+                    return f"{name} in the cache: they change when a token is added (turned again, or in another order)"
+                if change(new[..., -1:, :], right[..., -1:, :]) > limit:
+                    differ.append(name)
+            if differ == ["keys"] or (differ and number == 0):
+                return (
+                    f"positions of new tokens: their {differ[0]} in layer {number} are not those of one pass"
+                )
+            if differ:
+                right_up_to = number
+                break
+        if first == 2:
+            return "keys in the cache: they are not turned (that of position 0 needs no turn, and token 1 is right)"
         return (
-            f"positions of new tokens, or keys in the cache: outputs differ from token {first} on, and see the tokens "
-            "that they should (keys turned twice or not at all, values turned, keys in another order)"
+            f"positions of new tokens: keys and values are right up to layer {right_up_to - 1}, whose queries, biases "
+            "or mask are not"
         )
 
     def chunks(self) -> Finding:
@@ -176,12 +213,12 @@ class _Decoding:
         look = "positions within the second chunk, and its mask"
         size = n // 3
         if self.called.positions and not change(found, self.full) <= self.limit:
-            places = torch.cat(
-                [counted(part, self.start) for part in (self.ids[:, :size], self.ids[:, size:])], dim=1
-            )
             second = slice(size, size + n // 4)
-            if change(self.called.at(self.ids, places)[:, second], found[:, second]) <= self.limit:
-                look = "positions: those of the second chunk begin at 0 again"
+            for says, begin in (("at 0 again", 0), ("one too early", size - 1), ("one too late", size + 1)):
+                places = counted(self.ids, self.start).clone()
+                places[:, size:] += begin - size
+                if change(self.called.at(self.ids, places)[:, second], found[:, second]) <= self.limit:
+                    look = f"positions: those of the second chunk begin {says}"
         if not change(found, self.full) <= self.limit:
             _, cache = self.called.step(self.ids[:, :size], None)
             other = self.ids[:, size : size + n // 4].clone()
@@ -201,15 +238,29 @@ class _Decoding:
             )
         wrong = torch.cat([self.ids[:, :1]] * 3, dim=1)
         _, cache = self.called.step(wrong, copy.deepcopy(cache))
-        try:
-            cache.crop(-3)
-            outputs, _ = self.called.step(self.ids[:, n:], cache)
-        except (RuntimeError, IndexError, ValueError, NotImplementedError) as error:
-            says = f"it is refused with {type(error).__name__}"
-            return Finding("a cache cut back", "ok", says, math.nan, "", "rotary#cache")
+        before = _held_by(cache)
         look = (
             "how the cache counts after crop: positions, or a window that has forgotten what it needs again"
         )
+        try:
+            cache.crop(-3)
+            for old, new in zip(before, _held_by(cache), strict=True):
+                for name, was, kept in zip(("keys", "values"), old, new, strict=True):
+                    if kept.shape[-2] == n and was.shape[-2] == n + 3 and change(was[..., :n, :], kept) > 0:
+                        look = f"{name} in the cache: crop keeps others than those of the first {n} tokens"
+        except (RuntimeError, IndexError, ValueError, NotImplementedError) as error:
+            says = f"it is refused with {type(error).__name__}"
+            return Finding("a cache cut back", "ok", says, math.nan, "", "rotary#cache")
+        lengths = {keys.shape[-2] for keys, _ in _held_by(cache)}
+        if len(lengths) > 1 and {keys.shape[-2] for keys, _ in before} == {n + 3}:
+            look = (
+                f"crop: it does not cut all layers, they hold {' and '.join(map(str, sorted(lengths)))} keys"
+            )
+        try:
+            outputs, _ = self.called.step(self.ids[:, n:], cache)
+        except (RuntimeError, IndexError, ValueError) as error:
+            raised = self._raised("a cache cut back", error)
+            return replace(raised, look=look) if len(lengths) > 1 else raised
         return self._compared(
             "a cache cut back", outputs, self.full[:, n:], look, "rotary#cache", "outputs after it"
         )
@@ -237,7 +288,7 @@ class _Decoding:
         n, short = self.ids.shape[1], self.ids.shape[1] - 4
         row = self.ids[:1, :short]
         alone = self.called(row)[0]
-        found = []
+        found = [self._ones()]
         for side in ("right", "left"):
             real = slice(0, short) if side == "right" else slice(n - short, n)
             padded = torch.full_like(
@@ -250,6 +301,33 @@ class _Decoding:
         if causal and self.called.cache:
             found.append(self._decoded_after_pads())
         return found
+
+    def _ones(self) -> Finding:
+        """A mask that hides nothing, against no mask at all."""
+        what, section = "a mask of ones", "masks#key-mask"
+        ones = torch.ones(self.ids.shape[:2], dtype=torch.long, device=self.ids.device)
+        found = self.called(self.ids, mask=ones)
+        if change(found, self.full) <= self.limit:
+            return self._compared(what, found, self.full, "", section, "outputs")
+        look = "what the mask does where it hides nothing"
+        if change(self.called(self.ids, mask=0 * ones), self.full) <= self.limit:
+            look = "the mask: it is read the wrong way round, 1 at pads"
+        elif self.called.positions:
+            for start in (self.start + 1, self.start + 2, self.start - 1):
+                if (
+                    start < 0
+                    or not change(
+                        self.called(self.ids, mask=ones, positions=counted(self.ids, self.start)), self.full
+                    )
+                    <= self.limit
+                ):
+                    continue
+                if change(self.called(self.ids, positions=counted(self.ids, start)), found) <= self.limit:
+                    look = (
+                        f"positions made from the mask: they begin at {start}, and without a mask at {self.start} "
+                        "(mask.cumsum(-1) counts the token itself)"
+                    )
+        return self._compared(what, found, self.full, look, section, "outputs without a mask")
 
     def _side(self, side: str, padded: Tensor, mask: Tensor, real: slice, alone: Tensor) -> Finding:
         what, section = f"pads on the {side}", f"masks#{'left' if side == 'left' else 'key-mask'}"
@@ -288,19 +366,26 @@ class _Decoding:
                 look = f"position_ids: give {counting} with every batch that has pads on the left"
                 return Finding(what, "note", says, change(outputs, alone), look, section)
         look = "positions: the number of pads gets in, not what they hold"
+        if self.called.positions:
+            lone = self.called(padded, mask=mask, positions=self._from_mask(mask))[0, real]
+            if change(lone, alone) <= self.limit:
+                look = (
+                    "what the rows share: positions of the first row count for all, or its mask (a padded row by "
+                    "itself is right)"
+                )
         if self.called.positions and self._ignored():
             look = f"{self.called.positions} change nothing, though the model takes them: the number of pads gets in"
         return self._compared(what, outputs, alone, look, section, "outputs")
 
     def _decoded_after_pads(self) -> Finding:
         """A batch with pads on the left is prefilled, then three tokens follow one by one."""
-        n, pads = self.ids.shape[1], 4
-        ids = self.ids[:1].expand(2, n).clone()
+        n, pads = 11, 4  # short: a window must not have left the pads behind
+        ids = self.ids[:1, :n].expand(2, n).clone()
         ids[1, pads:] = self.ids[0, : n - pads]
         mask = torch.ones(2, n, dtype=torch.long, device=ids.device)
         mask[1, :pads] = 0
         places = self._from_mask(mask)
-        wanted = torch.stack([self.full[0, -3:], self.called(self.ids[:1, : n - pads])[0, -3:]])
+        wanted = torch.stack([self.full[0, n - 3 : n], self.called(self.ids[:1, : n - pads])[0, -3:]])
         best = Finding("decoding after pads", "FAULT", "", math.nan, "", "masks#left")
         for given in (True, False):  # positions by hand, or the model's own
             try:
@@ -351,9 +436,26 @@ class _Decoding:
 
     def _raised(self, what: str, error: Exception) -> Finding:
         says = f"it raises {type(error).__name__}: {str(error).splitlines()[0][:120]}"
-        return Finding(
-            what, "FAULT", says, math.nan, "what the model makes of a cache of this length", "rotary#cache"
-        )
+        look = "what the model makes of a cache of this length"
+        try:
+            self.called.step(self.ids, None)
+        except (RuntimeError, IndexError, ValueError):  # self.full was made without a cache
+            look = (
+                "how the cache is filled: the first pass raises with one and not without, as where layers write into "
+                "each other's keys"
+            )
+        return Finding(what, "FAULT", says, math.nan, look, "rotary#cache")
+
+
+def _held_by(cache: Any) -> list[tuple[Tensor, Tensor]]:
+    """Keys and values (batch, heads, length, dim) of each layer, copied; none if they cannot be seen."""
+    found = []
+    for layer in getattr(cache, "layers", None) or ():
+        keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)
+        if not isinstance(keys, Tensor) or not isinstance(values, Tensor) or keys.ndim != 4:
+            return []
+        found.append((keys.double().clone(), values.double().clone()))
+    return found
 
 
 def _held(cache: Any) -> int:

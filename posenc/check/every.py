@@ -15,6 +15,7 @@ from posenc.check.masks import check_mask
 from posenc.check.models import some_tokens
 from posenc.check.order import check_order, check_shift
 from posenc.check.report import Finding, Report
+from posenc.check.rotations import check_rotation
 
 __all__ = ["check_all"]
 
@@ -41,7 +42,9 @@ def check_all(
     for check in (check_shift, check_decoding, check_length):
         findings += check(model, ids).findings
     if isinstance(model, nn.Module):
-        findings += [*check_precision(model, ids).findings, *check_loading(model, ids).findings]
+        frequencies, *loading = check_loading(model, ids).findings
+        findings += [*check_precision(model, ids).findings, frequencies]
+        findings += [*check_rotation(model, ids).findings, *loading]
     else:
         says = "the model is no module, of which copies could be made"
         findings.append(Finding("precision", "left out", says, math.nan, "", "precision#positions"))

@@ -110,6 +110,9 @@ def _deviation(
     if not np.isfinite(found).all() or (found <= 0).all():
         says = "frequencies must be finite and positive"
         return says, error, f"{name} holds garbage: it is not in the state dict, and nothing has made it anew"
+    if found.ndim == 1 and wanted and all(each.shape != found.shape for each in wanted):
+        says = f"it holds {found.size} frequencies, and the configuration says {wanted[0].shape[-1]}"
+        return says, error, f"{name}: {2 * found.size} columns are turned, not {2 * wanted[0].shape[-1]}"
     says = f"it begins with {_listed(found)}, and the configuration says {' or '.join(map(_listed, wanted)) or 'none'}"
     return (
         says,
@@ -132,7 +135,8 @@ def _saved(model: Any, ids: Tensor, wanted: Tensor, limit: float) -> Finding:
         warnings.simplefilter("ignore")
         try:
             model.save_pretrained(folder)
-            loaded = type(model).from_pretrained(folder, dtype=model.dtype).to(ids.device).eval()
+            same = {"dtype": model.dtype, "attn_implementation": model.config._attn_implementation}
+            loaded = type(model).from_pretrained(folder, **same).to(ids.device).eval()
         except (RuntimeError, ValueError, OSError, NotImplementedError) as error:
             says = f"it cannot be tried: {str(error).splitlines()[0][:80]}"
             return Finding(what, "left out", says, math.nan, "", "precision#rotary")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,7 +60,7 @@ def check_mask(
 
     >>> bag = torch.nn.Embedding(50, 8).eval()  # each token by itself
     >>> check_mask(bag, meant="full").faults[0].says
-    'output 1 does not see token 0, 23 such pairs of neighbours (meant: full)'
+    'output 0 does not see token 1, 46 such pairs of neighbours (meant: full)'
     """
     called, ids = Called(model), some_tokens(model, ids)
     if documents is not None:
@@ -67,6 +68,8 @@ def check_mask(
     n, sees = ids.shape[1], reach(called, ids)
     if meant is None and any(word in type(model).__name__ for word in ("CausalLM", "LMHead")):
         meant = "causal"
+    if meant is None and "MaskedLM" in type(model).__name__:
+        meant = "full"
     if meant is None:
         later = torch.ones(n, n, dtype=torch.bool, device=sees.device).triu(1)
         meant = "full" if float(sees[later].double().mean()) > 0.5 else "causal"
@@ -87,11 +90,20 @@ def check_mask(
         t, u = map(int, leaks[0])
         says = f"output {t} sees token {u}, {len(leaks)} such pairs (meant: {meant})"
         return Report((Finding("who sees whom", "FAULT", says, len(leaks), _leak(leaks, n), section),))
-    near = [(int(t), int(u)) for t, u in blind if 0 <= t - u <= 1]
+    near = [(int(t), int(u)) for t, u in blind if abs(t - u) <= 1]
     if near:
         t, u = near[0]
         says = f"output {t} does not see token {u}, {len(near)} such pairs of neighbours (meant: {meant})"
         look = "the diagonal of the mask: it is one off, or read the wrong way round"
+        if all(u > t for t, u in near):
+            look = "the mask: no output sees a later token, as under a causal mask"
+        blocks = (
+            {b - a for (_, a), (_, b) in itertools.pairwise(near)} if all(u < t for t, u in near) else set()
+        )
+        if len(blocks) == 1 and (size := blocks.pop()) > 1 and near[0][0] % size == 0:
+            look = (
+                f"blocks of {size} tokens in place of a window: no output sees into the block before its own"
+            )
         return Report((Finding("who sees whom", "FAULT", says, len(near), look, section),))
     furthest = max((int(t - u) for t, u in sees.nonzero()), default=0)
     if meant == "causal" and (window := _window(model)):

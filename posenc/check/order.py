@@ -84,9 +84,13 @@ def check_shift(model: Any, ids: Tensor | None = None, *, relative: bool | None 
         says = f"outputs change by {worst:.2g} when all positions are moved by the same number"
         last, beyond = ids.shape[1] - 1, called(ids, positions=counted(ids, 30))
         clamped = change(called.at(ids, 0 * counted(ids) + last), beyond) <= limit
+        one = ids[:, :1]  # a query with one key has the weight 1, whatever its score
+        alone = change(called(one, positions=counted(one, 30)), called(one, positions=counted(one)))
         look = _unlike(model) or (
-            "what sees a position by itself: values that are turned, queries and keys turned by different layouts or "
-            "in different directions, an absolute code besides, a mask made from positions"
+            "values that are turned, or an absolute code besides: already a text of one token sees where it stands"
+            if alone > limit
+            else "queries and keys that are turned by different layouts, in different directions or from different "
+            "starts, or a mask made from positions: a text of one token does not see where it stands"
         )
         if clamped:
             look = f"a clamp: positions from {last} on, the last of the first text, count as the same"
@@ -110,6 +114,10 @@ def _start(called: Called, ids: Tensor, usual: Tensor, base: Tensor, limit: floa
             look = "positions that you give yourself: they start there, too"
             return Finding("first position", "note", says, float(start), look, "learned#row-zero")
     found = change(usual, base)
+    if change(usual[:1], base[:1]) <= limit:
+        says = f"without positions given the first row counts from 0, and the outputs of others differ by {found:.2g}"
+        look = "positions of the rows: those after the first do not begin at 0"
+        return Finding("first position", "FAULT", says, found, look, "learned#row-zero")
     says = f"outputs without positions given differ by {found:.2g} from those at 0, 1, 2, ..."
     look = "what the model makes of missing positions: all 0, or made in a short format?"
     return Finding("first position", "FAULT", says, found, look, "learned#row-zero")
@@ -139,10 +147,12 @@ def _unlike(model: Any) -> str:
     try:
         if dim is None:
             dim = text_config(model).hidden_size // text_config(model).num_attention_heads
-        found = [each for each in check_layout(turn, dim).faults if "queries" in each.says]
+        found = check_layout(turn, dim).faults
     except (TypeError, ValueError, AttributeError, RuntimeError, IndexError):
         return ""  # it is called otherwise there
-    return f"apply_rotary_pos_emb turns them unlike: {found[0].says}" if found else ""
+    if found and "queries" in found[0].says:
+        return f"apply_rotary_pos_emb turns them unlike: {found[0].says}"
+    return f"apply_rotary_pos_emb: {found[0].look}" if found else ""
 
 
 def _parts(model: Any) -> Iterator[tuple[str, nn.Module]]:

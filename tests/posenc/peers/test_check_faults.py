@@ -268,15 +268,7 @@ def pads_are_masked_as_queries(patch: pytest.MonkeyPatch) -> Any:
     return made("bert")
 
 
-@pytest.mark.parametrize("name", FAULTS)
-def test_a_fault_of_a_peer_is_named_in_the_first_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    fault, words = FAULTS[name]
-    report = posenc.check.all(fault(monkeypatch))
-    first = sorted(report.findings, key=lambda finding: finding.ok)[0]
-    assert not first.ok, report
-    assert words in first.look, report
-
-
+@planted("those of full_attention layers")
 def gemma3_angles_exchanged(patch: pytest.MonkeyPatch) -> Any:
     """Layers with a window get the angles of those without, and the other way round."""
     rotary = modeling("gemma3").Gemma3RotaryEmbedding
@@ -286,6 +278,7 @@ def gemma3_angles_exchanged(patch: pytest.MonkeyPatch) -> Any:
     return made("gemma3_text", layer_types=[*other])
 
 
+@planted("turned otherwise")
 def deepseek_keys_by_halves(patch: pytest.MonkeyPatch) -> Any:
     """Its function puts the columns of pairs into halves first, now those of queries alone; then both turn alike."""
     deepseek = modeling("deepseek_v3")
@@ -298,7 +291,10 @@ def deepseek_keys_by_halves(patch: pytest.MonkeyPatch) -> Any:
     return made("deepseek_v3")
 
 
-@pytest.mark.parametrize("fault", [gemma3_angles_exchanged, deepseek_keys_by_halves])
-def test_what_agrees_with_itself_is_not_found(fault: Fault, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Weights of a released model would be read wrongly; random ones show nothing."""
-    assert posenc.check.all(fault(monkeypatch)).ok
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_of_a_peer_is_named_in_the_first_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    fault, words = FAULTS[name]
+    report = posenc.check.all(fault(monkeypatch))
+    first = sorted(report.findings, key=lambda finding: finding.ok)[0]
+    assert not first.ok, report
+    assert words in first.look, report
