@@ -1,10 +1,10 @@
 """The trainings that the book quotes, each with the chapter's name. Needs torch.
 
 `order`, `reordering`, `times`, `addition` and `contextual` take seconds on a CPU and give the same result every
-time; `extrapolation` is a sweep of many hundred trainings, `hybrids` and `disentangled` are smaller ones, each with the
-file of what came of it. `choosing` trains nothing: it puts the same questions to all schemes. `models` has facts of
-released models, `serving` a model of random weights with a cache, `claims` what is said of positions, each with a
-measurement, `deployment` what was found of each layer when it was compiled, exported and saved.
+time; `extrapolation` is a sweep of many hundred trainings, `hybrids`, `disentangled` and `recipe` are smaller ones,
+each with the file of what came of it. `choosing` trains nothing: it puts the same questions to all schemes. `models`
+has facts of released models, `serving` a model of random weights with a cache, `claims` what is said of positions,
+each with a measurement, `deployment` what was found of each layer when it was compiled, exported and saved.
 """
 
 from posenc.experiments.addition import probe_sum, train_steps
@@ -17,6 +17,7 @@ from posenc.experiments.extrapolation import extrapolation_results, train_extrap
 from posenc.experiments.hybrids import hybrid_results, probe_position, train_counter, train_mix
 from posenc.experiments.models import ReleasedModel, model_table, released_models, rotations
 from posenc.experiments.order import train_order_task
+from posenc.experiments.recipe import recipe_results, train_recipe
 from posenc.experiments.reordering import reordering_sentences, train_reordering
 from posenc.experiments.serving import KeyValueCache, cached_pass, largest_error
 from posenc.experiments.times import train_gap_task
@@ -35,6 +36,7 @@ __all__ = [
     "model_table",
     "probe_position",
     "probe_sum",
+    "recipe_results",
     "released_models",
     "reordering_sentences",
     "rotations",
@@ -45,6 +47,7 @@ __all__ = [
     "train_gap_task",
     "train_mix",
     "train_order_task",
+    "train_recipe",
     "train_reordering",
     "train_sentence_task",
     "train_steps",

@@ -1,4 +1,4 @@
-"""`python -m posenc.experiments extrapolation`, hybrids, disentangled or deployment: what a page has no time for."""
+"""`python -m posenc.experiments extrapolation`, hybrids, recipe, disentangled or deployment: what takes too long."""
 
 from __future__ import annotations
 
@@ -10,13 +10,17 @@ def main() -> None:
         from posenc.experiments.disentangled import make_term_results
 
         return make_term_results()
+    if sys.argv[1:] == ["recipe"]:
+        from posenc.experiments.recipe import make_recipe_results
+
+        return make_recipe_results()
     if sys.argv[1:] == ["deployment"]:
         from posenc.experiments.deployment import make_deployment_results
 
         return make_deployment_results()
     if sys.argv[1:2] not in (["extrapolation"], ["hybrids"]):
         sys.exit(
-            "usage: python -m posenc.experiments {extrapolation,hybrids,disentangled,deployment} [--help]"
+            "usage: python -m posenc.experiments {extrapolation,hybrids,disentangled,deployment,recipe} [--help]"
         )
     try:
         import joblib  # noqa: F401
