@@ -169,6 +169,12 @@ def read_both(solution: Solution) -> Said | None:
             "先给了位置；应当先给词元的编号。",
         ),
         (
+            (greedy, nearest(sums, codes)),
+            "Token and position are looked for one without the other, but each sum holds both: "
+            "compare it with the sums of all pairs.",
+            "词元和位置是分开找的，可是每个和里两样都有：应当与所有成对的和比较。",
+        ),
+        (
             (greedy, nearest(sums - tokens[greedy], codes)),
             "The token is chosen before the position: the code in the sum pushes it towards another token. "
             "Compare with the sums of all pairs.",
@@ -296,6 +302,12 @@ def bag_bound(solution: Solution) -> Said | None:
             len(right) / n,
             "One sentence a bag is counted as right; all that share the most frequent translation are.",
             "每个词袋只算对了一句；凡是译文等于最常见译文的句子都对。",
+        ),
+        (
+            len(sets) / n,
+            "One sentence a bag is counted as right; all that share the most frequent translation are. "
+            "And a set forgets how often a token occurs.",
+            "每个词袋只算对了一句；凡是译文等于最常见译文的句子都对。另外，集合忘了一个词元出现几次。",
         ),
     ]
     return compared(solution(pairs), sum(right) / n, f"bag_bound({len(pairs)} pairs)", mistakes)

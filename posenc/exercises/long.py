@@ -135,6 +135,14 @@ def bias_of(solution: Callable[..., Any]) -> Said | None:
             "The gate of the key itself is counted, too: begin with the gate of u + 1.",
             "键自己的门也算进去了：应当从 u + 1 的门算起。",
         ),
+        *(
+            (
+                np.where(hidden, -np.inf, np.where(np.eye(4) > 0, own, before[:, None] - p)),
+                "The gate of the query is left out: go on up to the gate of t, which a slice that ends with t lacks.",
+                "查询自己的门漏掉了：要一直算到 t 的门，而以 t 结尾的切片不含它。",
+            )
+            for own in (0, -logs)
+        ),
         (
             np.where(hidden, -np.inf, p - p[:, None]),
             "The sign is the wrong way round: what lies behind a gate must get a lower score.",

@@ -278,6 +278,11 @@ def causal_shift(solution: Solution) -> Said | None:
             "零补在了每一行后面；补在前面，每一行才比上一行少移一格。",
         ),
         (
+            np.where(later, -np.inf, np.pad(products, ((0, 0), (0, 1))).reshape(n + 1, n)[:-1]),
+            "The zero was put behind each row, and the last row was dropped: put it in front, and drop the first.",
+            "零补在了每一行后面，去掉的又是最后一行：应当补在前面，去掉第一行。",
+        ),
+        (
             np.where(later, -np.inf, padded.reshape(n + 1, n)[:-1]),
             "The last row was dropped; drop the first.",
             "去掉了最后一行；应当去掉第一行。",

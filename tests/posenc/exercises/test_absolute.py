@@ -130,6 +130,7 @@ TABLE: Table = {
         _pair,
         [
             ("ids of the tokens should", lambda *given: _pair(*given)[::-1]),
+            ("one without the other", lambda sums, *given: tuple(_nearest(sums, table) for table in given)),
             ("before the position", _greedy),
             ("largest dot product", partial(_pair, near=lambda sums, pairs: -sums @ pairs.T)),
             ("taken apart wrongly", partial(_pair, divide_by=7)),
@@ -156,6 +157,7 @@ TABLE: Table = {
             ("each sentence once", lambda pairs: _bound([*dict(pairs).items()])),
             ("first translation", partial(_bound, best=lambda bag: bag.count(bag[0]))),
             ("One sentence a bag", partial(_bound, best=lambda bag: 1)),
+            ("And a set forgets", lambda pairs: _bound(pairs, lambda s: frozenset(s.split()), lambda bag: 1)),
         ],
     ),
     "shift-in-halves": (

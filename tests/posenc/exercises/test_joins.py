@@ -157,7 +157,7 @@ TABLE: Table = {
             ("no window", lambda pads, window, sinks: _hidden(pads, 99, sinks)),
             ("Later keys", lambda *x: _hidden(*x, causal=False)),
             ("A sink is seen", lambda *x: _hidden(*x, early=True)),
-            ("whole row", lambda *x: _hidden(*x, queries=False)),
+            ("whole row", lambda *x: _hidden(*x, queries=False, first=False)),  # two mistakes at once
             ("seen as keys, by", lambda *x: _hidden(*x, keys=False)),
             ("not read from the arguments", lambda pads, window, sinks: _hidden(pads, 3, 2)),
         ],

@@ -76,6 +76,7 @@ TABLE: Table = {
         [
             ("take u + 1 to t", lambda f: _bias(f, first=0, last=0)),
             ("gate of the key itself", lambda f: _bias(f, first=0)),
+            ("gate of the query", lambda f: _bias(f, last=0)),
             ("sign is the wrong way", lambda f: _bias(f, sign=-1)),
             ("Later keys are not hidden", lambda f: _bias(f, hide=False)),
             ("Rows and columns", lambda f: _bias(f).T),
