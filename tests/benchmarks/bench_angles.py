@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from posenc.nn import RotaryEmbedding
-from tests.benchmarks.benchmark import Row, Run, call, run
+from tests.benchmarks.benchmark import Row, Run, call, copies, run
 
 LONG, STEP = (1, 32, 2048, 128), (1, 32, 1, 128)
 
@@ -31,10 +31,12 @@ def rows() -> Iterator[Row]:
     for layout in ("interleaved", "half"):
         rotary = RotaryEmbedding(128, layout=layout)
         long, step = (torch.randn(2, *shape) for shape in (LONG, STEP))
-        name = f"angles in each call, {layout}"
+        name = f"made anew, {layout}"
+        yield Row(name, "copy_", 12.0, at_positions(rotary, *long, first=0), copies(*long))
         yield Row(name, "table", 2.5, at_positions(rotary, *long, first=0), call(rotary, *long))
         at = at_positions(rotary, *step, first=2000)
         yield Row(f"{name}, 1 token", "table", 9.0, at, call(rotary, *step, offset=2000), 30, 1000)
+    yield Row("table, interleaved", "copy_", 1.35, call(RotaryEmbedding(128), *long), copies(*long))
     yield Row(
         "float32 angles alone", "turning by table", 0.5, in_float32(rotary, 0, 2048), call(rotary, *long)
     )

@@ -38,8 +38,11 @@ class Row:
 def run(rows: Callable[[], Iterable[Row]], heading: str, more: Callable[[], Iterable[str]] = tuple) -> None:
     """Measure and print: the machine, what the lines are about, the lines, and `more` of them.
 
-    Starts this script anew with glibc told to keep its memory, unless it was.
+    Starts this script anew with glibc told to keep its memory, unless it was. With --busy it counts seconds of the
+    processor on one thread, which other programs disturb less than seconds of the clock.
     """
+    if "--busy" in sys.argv:
+        torch.set_num_threads(1)
     if any(os.environ.get(name) != value for name, value in WARM.items()):
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **WARM})
     torch.ones(2**30, dtype=torch.uint8)
@@ -65,12 +68,13 @@ def print_table(rows: Iterable[Row]) -> None:
 def ratio(row: Row) -> tuple[float, float, float]:
     """Median seconds of both, run in turn so that a slow moment hits both, and the median of the ratios."""
     seconds: tuple[list[float], list[float]] = ([], [])
+    clock = time.process_time if "--busy" in sys.argv else time.perf_counter
     for _ in range(row.runs + 2):
         for function, record in zip((row.ours, row.theirs), seconds, strict=True):
-            start = time.perf_counter()
+            start = clock()
             for _ in range(row.repeats):
                 result = function()
-            record.append((time.perf_counter() - start) / row.repeats)
+            record.append((clock() - start) / row.repeats)
             del result
     first, second = (record[2:] for record in seconds)
     return median(first), median(second), median(a / b for a, b in zip(first, second, strict=True))
