@@ -93,7 +93,7 @@ def check_padding(
               attention_mask=(~mask).long()).last_hidden_state`;
             - one that finds its pads by their id, and so may rely on what they hold:
               `lambda ids, mask: model(ids.masked_fill(mask, pad_id))`.
-        batch: sequences without pads, best of different lengths: a list of arrays (n_b, ...), token ids or
+        batch: sequences without pads, preferably of different lengths: a list of arrays (n_b, ...), token ids or
             embeddings, or one array (batch, n, ...).
         pads: how many pads the longest sequence gets, at least 1.
         pad_value: what the pads hold in the first run, such as the id of the padding token.

@@ -66,7 +66,7 @@ def vector_sum(embedding: Array, codes: Array, *, ax: Axes | None = None, lang: 
 
 @picture
 def table_sum(x: Array, pe: Array, *, tokens: Sequence[str] | None = None, lang: Lang = "en") -> Figure:
-    """Embeddings, codes and their sum as three tables: one row a token, one column a dimension, one scale.
+    """Embeddings, codes and their sum as three tables: a row for each token, a column for each dimension, one scale.
 
     Args:
         x, pe: embeddings and codes, shape (seq, dim).

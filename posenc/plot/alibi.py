@@ -22,7 +22,7 @@ from posenc.plot._style import BLUE, COLORS, GREY, MARKERS, ORANGE, Lang, pictur
 
 @picture
 def alibi_maps(slopes: Sequence[float] | Array, n: int, *, lang: Lang = "en") -> Figure:
-    """The causal bias of each slope as a map: one row a query, one column a key, lighter is less.
+    """The causal bias of each slope as a map: a row for each query, a column for each key, lighter is less.
 
     All maps share one colour scale; later keys, with −inf, are crossed out. Up to 5 tokens the numbers stand
     in the cells, as fractions where decimals are too long for them.

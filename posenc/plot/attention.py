@@ -23,7 +23,7 @@ def attention_map(
     ax: Axes | None = None,
     lang: Lang = "en",
 ) -> Axes:
-    """Attention weights as a picture: one row a query, one column a key, darker is more.
+    """Attention weights as a picture: a row for each query, a column for each key, darker is more.
 
     Up to 8 tokens the numbers stand in the cells; beyond that a bar says what the colours mean.
 

@@ -15,7 +15,7 @@ from posenc.plot._style import Lang, picture, word
 
 @picture
 def table_lengths(tables: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
-    """Tables of different lengths side by side, one row a position, all on one scale of positions.
+    """Tables of different lengths side by side, a row for each position, all on one scale of positions.
 
     Args:
         tables: label to table (length, dim), one to four. Colours run from −m to m, m being the largest

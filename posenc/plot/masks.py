@@ -106,7 +106,7 @@ def leak_paths(
 
 @picture
 def mask_maps(masks: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
-    """Masks as pictures, side by side: one row a query, one column a key, filled where it may be seen.
+    """Masks as pictures, side by side: a row for each query, a column for each key, filled where it may be seen.
 
     A query that may see no key at all is marked by an orange line.
 

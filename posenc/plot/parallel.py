@@ -18,7 +18,7 @@ _SCHEMES: tuple[Scheme, ...] = ("contiguous", "zigzag", "striped")
 
 @picture
 def shard_rows(n: int, world: int, *, ax: Axes | None = None, lang: Lang = "en") -> Axes:
-    """Which rank holds which position: one row a scheme, one cell a position with the number of its rank.
+    """Which rank holds which position: a row for each scheme, and in it each position with its rank.
 
     Args:
         n: tokens, at most 32, a multiple of 2 · world; see `posenc.shard_positions`.

@@ -22,7 +22,7 @@ from posenc.sinusoidal import sinusoidal_frequencies
 def rotating_pairs(
     places: Sequence[tuple[float, float]], dim: int, *, base: float = 10000.0, lang: Lang = "en"
 ) -> Figure:
-    """Where RoPE turns a query and a key: one row a pair of positions (t, u), one dial a pair of numbers.
+    """Where RoPE turns a query and a key: a row for each pair of positions, a dial for each pair of numbers.
 
     Both arrows lie at three o'clock before their rotation and turn counter-clockwise. The arc is the angle
     between them, ω_i (u − t): the same in rows with the same offset.
@@ -61,7 +61,7 @@ def head_scores(
     half, at λ/6.
 
     Args:
-        wavelengths: in positions, one a head, at most six.
+        wavelengths: in positions, one for each head, at most six.
         n: offsets from 0 to n.
     """
     omega = head_frequencies(as_numbers("wavelengths", wavelengths, ("heads",), most=len(COLORS)))
@@ -112,11 +112,11 @@ def period_comb(period: float, position: int, *, ax: Axes | None = None, lang: L
 
 @picture
 def score_decay(dim: int, *, lang: Lang = "en") -> Figure:
-    """Mean score by offset, with a band of one standard deviation: query equal to its key, and independent of
-    it.
+    """Mean score by offset, with a band of one standard deviation: for a key equal to the query, and for another.
 
-    500 vectors from N(0, 1). With q = k the mean is 2 Σ_i cos ω_i k and falls; with independent ones it is 0 at
-    every offset, and the deviation sqrt(dim) everywhere.
+    Drawn from 500 random vectors whose numbers are from N(0, 1). If q = k, the expected score is 2 Σ_i cos ω_i k.
+    It falls at first, but not steadily. If q and k are independent, it is 0 at every offset, with the standard
+    deviation sqrt(dim).
 
     Args:
         dim: width, even.

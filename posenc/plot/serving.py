@@ -17,8 +17,8 @@ from posenc.plot._style import Lang, picture
 def cache_slots(caches: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
     """Which token's key lies in which slot, token by token, and the position by which it is turned.
 
-    One row a token that has been read, one column a slot. The darker a cell, the later its token; the number is
-    the position. A slot that holds nothing is crossed out.
+    There is a row for each token that has been read and a column for each slot. The darker a cell, the later its
+    token; the number is the position. A slot that holds nothing is crossed out.
 
     Args:
         caches: a title and whole numbers (2, tokens, slots): the number of the token in each slot, −1 for none, and

@@ -36,7 +36,7 @@ def shift_arrows(
     base: float = 10000.0,
     lang: Lang = "en",
 ) -> Figure:
-    """The shift by `offset` as a turn: one row a pair, one column a start position, the same turn in a row.
+    """The shift by `offset` as a turn: a row for each pair, a column for each start, the same turn in a row.
 
     The solid hand is the code of t, (sin ω_i t, cos ω_i t), the dashed one that code times the 2×2 block of
     `shift_matrix`, which is the code of t + offset. The arc turns by ω_i · offset, clockwise if offset is

@@ -20,7 +20,7 @@ from posenc.sinusoidal import code_distance, sinusoidal_encoding, sinusoidal_wav
 
 @picture
 def clock_hands(positions: Sequence[float], dim: int, *, base: float = 10000.0, lang: Lang = "en") -> Figure:
-    """The code of each position as dim/2 clocks: one row a position, one dial a pair.
+    """The code of each position as dim/2 clocks: a row for each position, a dial for each pair.
 
     The tip of hand i is (sin ω_i t, cos ω_i t): column 2i of the code says how far right it lies, column
     2i + 1 how far up. At t = 0 every hand points up, and all turn as the hands of a clock do.
@@ -63,7 +63,7 @@ def code_distances(dims: Sequence[int], *, lang: Lang = "en") -> Figure:
 
 @picture
 def heat_map(codes: Array, *, ax: Axes | None = None, lang: Lang = "en") -> Axes:
-    """A table of codes as a picture: one row a position, one column a dimension.
+    """A table of codes as a picture: a row for each position, a column for each dimension.
 
     Args:
         codes: shape (n, dim). Colours run from −m to m, m being the largest absolute value.

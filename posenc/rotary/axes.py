@@ -143,10 +143,11 @@ def axial_frequencies(dim: int, axes: int | Sequence[int], *, base: float = 1000
 
 
 def mixed_frequencies(dim: int, angle: float | Array, *, base: float = 10000.0) -> np.ndarray:
-    """Frequencies for two axes whose pairs follow any direction. The pairs of axial frequencies follow one axis.
+    """Frequencies for two axes, in which each pair may follow any direction of the plane, not only an axis.
 
-    Starts from axial_frequencies(dim, 2). Frequency i of the rows and frequency i of the columns become
-    ω_i (cos θ_i, sin θ_i) and ω_i (−sin θ_i, cos θ_i). With θ = 0 they stay axial.
+    Starts from axial_frequencies(dim, 2), where pair i of the rows has the frequencies (ω_i, 0) along the two
+    axes, and pair i of the columns (0, ω_i). Both are turned by θ_i, and become ω_i (cos θ_i, sin θ_i) and
+    ω_i (−sin θ_i, cos θ_i). With θ = 0 they stay axial.
 
     RoPE-Mixed initialises each head with its own angle and then trains the frequencies.
     `posenc.rotary.apply_rotary_axes` passes gradients to frequencies.

@@ -38,10 +38,10 @@ class LayerRotation:
             layers turn nothing.
         scale: factor of cosines and sines.
         layout: "half" or "interleaved".
-        dim: width of what is turned or left: a head, or with MLA the slice of it that holds positions.
-        rotary_dim: columns that are turned, the first ones.
-        softmax_factor: what the usual factor of the scores, 1/√width, is multiplied by because texts are longer.
-        log_scale: (β, n, first): queries at position t are multiplied by 1 + β ln(1 + ⌊(t + first)/n⌋). None if not.
+        dim: width of a head, or with MLA of the slice of it that holds positions, turned columns and others.
+        rotary_dim: number of columns that are turned; they are the first ones.
+        softmax_factor: factor on the scores beside the usual 1/√width, for some scalings of longer texts. Else 1.
+        log_scale: β, n and first, if the query at t is multiplied by 1 + β ln(1 + ⌊(t + first)/n⌋). None if not.
         base: b of the frequencies before they were scaled.
         method: the configuration's word for the scaling, "default" for none.
     """
@@ -64,14 +64,14 @@ class LayerRotation:
 
 @dataclass(frozen=True)
 class RotaryConfig:
-    """What a configuration says.
+    """What a configuration says about RoPE.
 
     Attributes:
         model_type: its name for the model's code.
         kinds: what each kind of layer does, by the name of the kind; "all" where all layers do the same.
-        layers: the kind of each layer, if the configuration says it.
-        trained_length: tokens of a text before any stretching, if the configuration says it.
-        limit: tokens of a text at most, if it says that.
+        layers: the kind of each layer, in order. None if it is not given.
+        trained_length: length of the texts in training, before any scaling, in tokens. None if it is not given.
+        limit: the largest length of a text, in tokens. None if it is not given.
     """
 
     model_type: str
@@ -97,17 +97,18 @@ def from_config(
 
     Args:
         config: a dict, the path of a `config.json`, or an object with `to_dict()`.
-        part: which configuration of several in one file, "vision_config". The text's is found by itself.
+        part: name of one configuration in a file that holds several, such as "vision_config". If None, that of the
+            text model.
         layout: "half" or "interleaved", for a `model_type` that posenc does not know.
         length: tokens of the present text, where frequencies depend on it (dynamic NTK and LongRoPE).
-        handled: fields that your own code sees to; an error says which they are.
+        handled: names of fields that your own code takes care of. The error of a field that is not read names it.
 
     Returns:
         RotaryConfig. With MLA a head has a slice for positions, and what is said here is about this slice.
 
     Raises:
         TypeError: config is none of the three.
-        ValueError: a field is missing, unknown, contradicts another or cannot be read, with what to do about it.
+        ValueError: a field is missing, unknown, contradicts another or cannot be read. The message says what to do.
 
     >>> found = from_config({"model_type": "llama", "head_dim": 128, "rope_theta": 500000.0})
     >>> found.kinds["all"].layout, found.kinds["all"].frequencies[-1].round(9)

@@ -147,8 +147,8 @@ def yarn_frequencies(
         float64 NumPy array of shape (dim/2,).
 
     Raises:
-        ValueError: the ramp lies outside the pairs, for example because no pair makes only beta_slow turns in
-            L.
+        ValueError: the ramp lies outside the pairs. Either L is so short that all of them make fewer than beta_slow
+            turns, or so long that all of them make more than beta_fast.
 
     >>> ratio = yarn_frequencies(16, 4, original_length=4096) / sinusoidal_frequencies(16)
     >>> ratio.round(3)
