@@ -326,7 +326,7 @@ def shift_in_halves(solution: Solution) -> Said | None:
     mistakes: list[tuple[Any, str, str]] = [
         (
             right.T,
-            "It moves codes back by k: the sine with the minus belongs into the lower left quarter.",
+            "It moves codes back by k: the sine with the minus belongs in the lower left quarter.",
             "它把编码往回挪了 k：带负号的正弦应当在左下角。",
         ),
         (

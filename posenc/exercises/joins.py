@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.exercises.checking import Said, compared, exercise
+from posenc.exercises.checking import Said, compared, exercise, same
 from posenc.parallel import ring_step
 from posenc.rotary import apply_rotary, mrope_coordinates, ntk_frequencies
 from posenc.sinusoidal import sinusoidal_frequencies
@@ -239,10 +239,16 @@ def biased_block(solution: Callable[..., Any]) -> Said | None:
         ]
     if said := compared(found(6, 3), right, "biased_block(q, k, v, 0.5, 6, 3), side by side,", mistakes):
         return said
-    if np.isnan(np.asarray(found(0, 4), float)).any():
+    none = np.asarray(found(0, 4), float)
+    if np.isnan(none).any():
         return (
             "Where a query sees no key of the block it gives NaN: the output should be 0 there, and z −inf.",
             "查询看不见这一块里的任何键时，得到 NaN：这时输出应当是 0，z 应当是 −inf。",
+        )
+    if not same(none, np.hstack([np.zeros((4, 3)), np.full((4, 1), -np.inf)])):
+        return (
+            "A query that sees no key of the block attends to what is hidden: its output should be 0, and its z −inf.",
+            "看不见这一块里任何键的查询，看见了被遮的键：它的输出应当是 0，z 应当是 −inf。",
         )
     if not np.isfinite(np.asarray(found(2000, 0), float)).all():
         return (

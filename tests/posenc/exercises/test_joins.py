@@ -45,7 +45,7 @@ def _turn(keys: Any, angles: Any, half: bool = False) -> Any:
 
 def _block(
     q: Any, k: Any, v: Any, slope: float, t: int, u: int, *, mask: bool = True, root: bool = True, late: bool = True,
-    safe: bool = True, shift: bool = True, local: tuple[int, int] = (1, 1),
+    safe: bool = True, shift: bool = True, low: float = -np.inf, local: tuple[int, int] = (1, 1),
 ) -> Any:  # fmt: skip
     """local: by what the starts are multiplied in the bias and in the mask."""
     back = np.subtract.outer(np.arange(len(q)), np.arange(len(k)))
@@ -53,7 +53,7 @@ def _block(
     scores = q @ k.T - (0 if late else slope * in_bias)
     scores = scores / len(q[0]) ** 0.5 if root else scores
     scores = scores - (slope * in_bias if late else 0)
-    scores = np.where(mask & (in_mask < 0), -np.inf, scores)
+    scores = np.where(mask & (in_mask < 0), low, scores)
     top = scores.max(axis=1, keepdims=True) if shift else np.zeros((len(q), 1))
     powers = np.exp(scores - (np.where(np.isinf(top), 0, top) if safe else top))
     total = powers.sum(axis=1, keepdims=True)
@@ -143,6 +143,7 @@ TABLE: Table = {
             ("sum of the powers", lambda *x: ((y := _block(*x))[0], np.exp(y[1]))),
             ("sum of values", lambda *x: ((y := _block(*x))[0] * np.exp(y[1]), y[1])),
             ("it gives NaN", lambda *x: _block(*x, safe=False)),
+            ("attends to what is hidden", lambda *x: _block(*x, low=-1e9)),
             ("rounded to 0", lambda *x: _block(*x, shift=False)),
         ],
     ),
