@@ -445,9 +445,22 @@ def coordinates(solution: Callable[..., Any]) -> Said | None:
     ]
     if said := compared(solution(parts, 2), wanted, "coordinates([2, (4, 2, 3, 1.5), 2], 2)", mistakes):
         return said
-    half = solution([(2, 1, 1, 0.25), 1], 2)
-    return compared(
-        half,
+    said = compared(
+        solution([(1, 2, 4, 1.0), 1], 2)[-1:],
+        [[4, 4, 4]],
+        "coordinates([(1, 2, 4, 1.0), 1], 2)[-1:]",
+        [
+            (
+                [[start] * 3],
+                "After a frame of 2 times 4 patches the word goes on after its time or its rows alone: "
+                "the largest of all three coordinates counts, here a column.",
+                "一帧有 2 行 4 列，后面的词只接在时间或行的后面：应当看三个坐标里最大的，这里是列。",
+            )
+            for start in (1, 2)
+        ],
+    )
+    return said or compared(
+        solution([(2, 1, 1, 0.25), 1], 2),
         [[0, 0, 0], [0.5, 0, 0], [1, 1, 1]],
         "coordinates([(2, 1, 1, 0.25), 1], 2)",
         [

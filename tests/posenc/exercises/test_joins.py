@@ -175,6 +175,7 @@ TABLE: Table = {
                 lambda *x: _video(*x, go_on=lambda found, start, tokens: int(found.max()) + (len(found) == 2)),
             ),
             ("largest row or column", lambda *x: _video(*x, go_on=lambda found, *_: int(found[:, 1:].max()) + 1)),
+            ("time or its rows alone", lambda *x: _video(*x, go_on=lambda found, *_: int(found[-1, :2].max()) + 1)),
             ("Rows and columns begin with 0", lambda *x: _video(*x, shift=(1, 0, 0))),
             ("begins at 0", lambda *x: _video(*x, shift=0)),
             ("axis of time only", lambda *x: _video(*x, words=(1, 0, 0))),
