@@ -15,12 +15,14 @@ live            figures that can be moved by hand    markup          Markdown an
 chinese         line breaks, emphasis, words         search          what a search finds first
 languages       the page in the other language       reading_order   where a page stands in its book
 said            what chapters call false, gathered   material        what is changed in Material for MkDocs
-exports         a page as a script and as Markdown   book            what is known of a book from step to step
+exports         a page as a script and as Markdown   notebooks       a chapter as a notebook
+plain           text as others read Markdown         figure_files    figures as files, each with its caption
+book            what is known of a book from step to step
 cache           what is kept between two builds
 page_facts      addresses, version, corrections      cards           the picture beside a link to a page
 feed            CHANGELOG.md for feeds               inline          what scripts need, for uv
 kept_pages      pages that need no second build      behind          blocks that run while a book is served
-check           all checks of the sources            offline         the zip and the PDFs
+check           all checks of the sources            offline         the zip, the PDFs, slides
 runtime         Python in the page                   warm            imports, made once for all processes
 """
 

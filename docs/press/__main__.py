@@ -1,9 +1,10 @@
-"""The commands of the book: `python -m press check | outputs | twins | offline | runtime`, each with --help.
+"""The commands of the book: `python -m press check | outputs | twins | offline | slides | runtime`, each with --help.
 
 check     reads all sources: fences, links, both languages side by side, words, typography
 outputs   writes what the blocks print into their pages, in both languages, and shows what has changed
 twins     says that sections say the same in both languages, of which one has changed
 offline   makes the zip and the PDFs
+slides    makes slides of chapters, for a course
 runtime   fetches Python for the pages, once
 """
 
@@ -15,6 +16,7 @@ COMMANDS = {
     "outputs": "press.check.cli:write_outputs",
     "twins": "press.check.twins:main",
     "offline": "press.offline.archive:main",
+    "slides": "press.offline.slides:main",
     "runtime": "press.runtime.fetch:main",
 }
 

@@ -2,6 +2,8 @@
 
 en/order.html    the page
 en/order.py      its blocks in one file, cut into cells, for an editor or `uv run order.py` (inline.py)
+en/order.ipynb   its text and its blocks as a notebook (notebooks.py)
+en/figures/…     its figures, each with its caption (figure_files.py)
 en/order.md      its text without what only the build needs; figures as their captions
 en/take/rope.py  a block that a reader takes along, where a page collects them
 references.bib   the papers that the books cite
@@ -16,7 +18,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from press import BookError, inline, labs, made, page_facts, reference, references, said, snippets
+from press import (
+    BookError,
+    figure_files,
+    inline,
+    labs,
+    made,
+    notebooks,
+    page_facts,
+    plain,
+    reference,
+    references,
+    said,
+    snippets,
+)
 from press.pages import Page, front_matter, parse
 from press.reading_order import is_chapter, stem, with_chapters
 
@@ -25,12 +40,10 @@ if TYPE_CHECKING:
 
 WORDS = {
     "en": {
-        "figure": "Figure: ",
         "script": "All code of the chapter “{0}”, block by block. posenc {1}",
         "needs": "`uv run {0}.py` finds what it needs in the lines above; in a checkout: pip install '.[torch,plot]'",
     },
     "zh": {
-        "figure": "图：",
         "script": "“{0}”一章的全部代码，逐段排列。posenc {1}",
         "needs": "用 `uv run {0}.py` 运行，要用的包会照上面几行装好；在项目目录里则是 pip install '.[torch,plot]'",
     },
@@ -70,27 +83,13 @@ def markdown(page: Page, language: str, printed: Sequence[str] = ()) -> str:
 
     `printed` is what the cells of a lab print.
     """
-    lines = page.text.split("\n")
-    for number in page.directives:
-        lines[number - 1] = ""
-    for fence, table in page.shown_as_tables:
-        for number in (fence.line, fence.end):
-            lines[number - 1] = ""
-        lines[table.line - 1] = f"*{table.caption}*"
-    for figure in page.figures:
-        text = f"*{WORDS[language]['figure']}{figure.caption}*"
-        lines[figure.line - 1] = f"{figure.indent}{text} {figure.description}".rstrip()
+    lines = plain.captioned(page, language)
     labs.with_outputs(lines, [part.fence.end for part in page.parts], printed, "text")
     return _plain("\n".join(lines), page.meta)
 
 
 def _plain(text: str, meta: Mapping[str, Any]) -> str:
-    body = text[len(front_matter(text)[1]) :]
-    # the boxes of the front page, and links to what lies beside a page
-    body = re.sub(r'(?m)^(?:</?(?:div|section)\b|<p class="downloads").*>$', "", body).replace("<br>", " ")
-    body = re.sub(r'<span lang="\w+" data-search-exclude>(.*?)</span>|</?small>', r"\1", body)
-    body = re.sub(r"(?<=\))\{\.\w+\}|(?m:^\{: .+ \}\n)", "", body)  # the looks of links and paragraphs
-    body = re.sub(r"\n{3,}", "\n\n", body).strip()
+    body = plain.without_looks(text[len(front_matter(text)[1]) :])
     # quoted as in JSON, which is YAML as well: a colon or a quotation mark would end them
     title, description = (
         json.dumps(str(meta.get(key, "")), ensure_ascii=False) for key in ("title", "description")
@@ -109,12 +108,14 @@ def beside(book: Book, name: str) -> dict[str, str]:
     filled = reference.with_names(filled, name, book.language)
     text = parse(with_chapters(filled, name, book), page.path)
     files = {f"{file}.md": markdown(text, book.language, book.printed(name))}
+    files |= figure_files.of_page(book, name)
     files |= {name: inline.head(code) + code for name, code in snippets.files(page.text, book.folder).items()}
     if labs.is_lab(name):
         files |= labs.downloads(book.folder / name)
         files[f"{file}.py"] += f"\n# %%\n{inline.head(files[f'{file}.py'])}"  # its own head is to be first
     elif is_chapter(name, book) and (code := script(page, book.language)):
         files[f"{file}.py"] = code
+        files[f"{file}.ipynb"] = notebooks.notebook(filled, name, book)
     return files
 
 

@@ -24,6 +24,9 @@ DOWNLOAD = {
     "否则先在项目目录里 <code>pip install '.[torch,plot]'</code>。",
 }
 
+KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+"""What a notebook says of itself."""
+
 _PAGE = "docs/*/labs/*.md"
 # What stands in each language: its mark, the language, what it says.
 _META = re.compile(r"(?m)^(# \w+)-(en|zh)(: .*\n)")
@@ -98,7 +101,7 @@ def downloads(page: Path) -> dict[str, str]:
 
     script = re.sub("(?m)^# <!-- holds: .*\n", "", _in_one_language(page, gap="")).rstrip("\n") + "\n"
     notebook = jupytext.reads(script, fmt="py:percent")
-    notebook.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+    notebook.metadata = KERNEL
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"  # jupytext's are random
     return {f"{page.stem}.py": script, f"{page.stem}.ipynb": jupytext.writes(notebook, "ipynb")}

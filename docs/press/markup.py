@@ -9,7 +9,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from press import BookError, cache, figures, labs, live, pages
+from press import BookError, cache, figure_files, figures, labs, live, pages
 from press.runtime import pyodide
 
 if TYPE_CHECKING:
@@ -28,7 +28,11 @@ BEHIND = {
     "zh": "本页落后于英文版：英文版后来改过。两边不一致的地方，以英文版为准。",
 }
 _TOKEN = "POSENCFIGURE{}END"
-_DRAWING = re.compile(r'(<figure class="plot">)(<svg .*?</svg>)', re.DOTALL)
+# A drawing and the link to its file, whose name is no word to be found, either.
+_DRAWING = re.compile(
+    r'(?<=<figure class="plot">)<svg .*?</svg>|<a class="downloads" href="figures/[^>]*>.*?</a>(?=</figure>)',
+    re.DOTALL,
+)
 _OUTPUT = re.compile(r'<div class="[\w -]*\boutput no-copy highlight">(.*?</pre>)</div>', re.DOTALL)
 _TABLE = re.compile(
     r'(<figure class="table">\n)(<table>.*?</table>)(\s*<figcaption>(.*?)</figcaption>)', re.DOTALL
@@ -96,7 +100,8 @@ def with_figures(content: str, book: Book, name: str) -> str:
                 f"{cache.shown(prepared.page.path)}:{figure.line}: the figure comment does not stand in a "
                 "paragraph of its own; indent it as its block is indented"
             )
-        shown = _figure(figure, drawn.get(figure.line), book.language, f"plot-{index + 1}")
+        link = figure_files.link(name, index + 1)
+        shown = _figure(figure, drawn.get(figure.line), book.language, f"plot-{index + 1}", link)
         content = content.replace(place, shown)
     content = _faults(prepared.faults) + content
     return with_pending(content, prepared.pending, book.language) if prepared.pending else content
@@ -107,8 +112,8 @@ def drawings_aside(content: str, book: Book, name: str) -> str:
     kept = book.drawings[name] = []
 
     def aside(match: re.Match[str]) -> str:
-        kept.append(match[2])
-        return f"{match[1]}<!--plot {len(kept) - 1}-->"
+        kept.append(match[0])
+        return f"<!--plot {len(kept) - 1}-->"
 
     return _DRAWING.sub(aside, content)
 
@@ -131,11 +136,12 @@ def squeezed(output: str) -> str:
     )
 
 
-def _figure(figure: pages.Figure, drawing: dict[str, Any] | None, language: str, name: str) -> str:
+def _figure(figure: pages.Figure, drawing: dict[str, Any] | None, language: str, name: str, link: str) -> str:
     if drawing is None:  # only while serving, and its fault is shown
         return ""
     description = figure.description or figures.described(drawing["axes"], language)
-    return live.wrapped(figures.figure(drawing["svg"], figure.caption, description, name), figure)
+    shown = figures.figure(drawing["svg"], figure.caption, description, name)
+    return live.wrapped(shown.removesuffix("</figure>") + f"{link}</figure>", figure)
 
 
 def with_pending(html: str, count: int, language: str) -> str:

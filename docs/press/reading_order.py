@@ -51,6 +51,7 @@ def way(name: str, book: Book) -> tuple[dict[str, Any], list[str]]:
         "needs": needed,
         "labs": [_link(lab, book) for lab in labs],
         "script": f"{file}.py" if name in chapters and book.page(name).blocks else "",
+        "notebook": f"{file}.ipynb",
         "markdown": f"{file}.md",
     }
     return told, faults

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from playwright.sync_api import Page
@@ -549,8 +550,8 @@ def test_what_does_not_belong_on_paper_is_not_printed(page: Page, address: str) 
 # --- Downloads and pages from disk --------------------------------------------------------------------------
 
 DOWNLOADS = {
-    "zh/order.html": {"order.py"},
-    **{f"{book}/{LAB}": {"waveforms.py", "waveforms.ipynb"} for book in BOOKS},
+    "zh/order.html": {"order.py", "order.ipynb", "figures/order-1.svg"},
+    **{f"{book}/{LAB}": {"waveforms.py", "waveforms.ipynb", "figures/waveforms-1.svg"} for book in BOOKS},
 }
 
 
@@ -566,14 +567,19 @@ def test_downloads_come_under_their_names_and_can_be_read(page: Page, address: s
     for where, wanted in DOWNLOADS.items():
         opened(page, f"{address}{where}")
         links = {str(link.get_attribute("href")): link for link in page.locator("a[download]").all()}
+        links = {
+            name: link for name, link in links.items() if name.endswith("-1.svg") or "figures/" not in name
+        }
         assert set(links) == wanted, where
         for name, link in links.items():
             with page.expect_download() as waiting:
                 link.click()
-            assert waiting.value.suggested_filename == name
+            assert waiting.value.suggested_filename == name.rpartition("/")[2]
             text = Path(waiting.value.path()).read_text(encoding="utf-8")
             if name.endswith(".ipynb"):
                 assert {"code", "markdown"} <= {cell["cell_type"] for cell in json.loads(text)["cells"]}
+            elif name.endswith(".svg"):
+                assert ElementTree.fromstring(text).findtext("{*}title"), name
             else:
                 assert ast.parse(text).body
 

@@ -11,9 +11,10 @@ from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 from xml.etree import ElementTree
 
+import nbformat
 from bs4 import Tag
 from packaging.requirements import Requirement
-from press import inline, pages
+from press import inline, page_facts, pages
 from press.cache import ROOT
 
 from tests.site.sitecheck import BOOKS, ORDER, PAGE, SITE, Page, contents, read, soup
@@ -22,6 +23,7 @@ LOCALES = {"en": "en_GB", "zh": "zh_CN"}
 CARD = struct.pack(">II", 1200, 630)  # as a PNG says it
 CHINESE = re.compile("[\u4e00-\u9fff]")
 SCRIPT, TWIN, LAB = "en/order.py", "en/order.md", "en/labs/masks"
+NOTEBOOK, FIGURE = "en/order.ipynb", "en/figures/order-1.svg"
 
 # --- Scripts and notebooks ----------------------------------------------------------------------------------
 
@@ -71,6 +73,77 @@ def lab(page: Page) -> Iterator[str]:
         yield from [f"{page.name[5:]}.py has cells of another language"] * ("lang=" in script)
         if "jp-" in page.file(".html").read_text(encoding="utf-8"):
             yield "it needs a style sheet of Jupyter's"
+
+
+@PAGE(
+    (NOTEBOOK, "", "", "no order.ipynb"),
+    (NOTEBOOK, '"cell_type": "code"', '"cell_type": "raw"', "no notebook: "),
+    (NOTEBOOK, "same_bag(first", "same_bag(second", "another block"),
+    (NOTEBOOK, "True\\n", "False\\n", "another output"),
+    (NOTEBOOK, "pip install", "pip", "the first cell does not say what to install"),
+    (NOTEBOOK, "](http://127.0.0.1:8000/en/naive.html", "](naive.md", "naive.md leads nowhere"),
+    (NOTEBOOK, "# Why order is invisible", "# Why {#order}", "left over: {#order}"),
+)
+def notebook(page: Page) -> Iterator[str]:
+    """A chapter comes as a notebook: all blocks with what they print, text that needs no site, what to install."""
+    blocks, file = read(page.source).blocks if page.chapter else [], page.file(".ipynb")
+    if not blocks or not file.is_file():
+        yield from [f"no {file.name}"] * bool(blocks)
+        return
+    try:
+        nbformat.validate(held := json.loads(file.read_text(encoding="utf-8")))
+    except nbformat.ValidationError as error:
+        yield f"no notebook: {error}"
+        return
+    cells = [("".join(cell["source"]), cell) for cell in held["cells"]]
+    code = [(source, cell["outputs"]) for source, cell in cells if cell["cell_type"] == "code"]
+    wanted = [part.code for unit in blocks for part in unit.parts]  # without the empty lines of folded ones
+    if [re.sub(r"\n+", "\n", source) for source, _ in code] != [
+        re.sub(r"\n+", "\n", part.rstrip("\n")) for part in wanted
+    ]:
+        yield "another block"
+    printed = ["".join(output["text"]) for _, outputs in code for output in outputs]
+    if printed != [unit.expected for unit in blocks if unit.expected]:
+        yield "another output"
+    if "\npip install " not in cells[0][0]:
+        yield "the first cell does not say what to install"
+    for source, _ in ((source, cell) for source, cell in cells if cell["cell_type"] == "markdown"):
+        text = pages.parse(source)
+        yield from (f"left over: {found}" for found in re.findall(r"<!--|\?\?\? |\{#[\w-]+\}|</", text.prose))
+        yield from (f"{link.target} leads nowhere" for link in text.links if "://" not in link.target)
+
+
+# --- Figures ------------------------------------------------------------------------------------------------
+
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+@PAGE(
+    (FIGURE, "", "", "no figures/order-1.svg"),
+    (FIGURE, "</svg>", "", "figures/order-1.svg is no SVG: "),
+    (FIGURE, "<title>Attention weights", "<title>Weights", "figures/order-1.svg has another caption"),
+    (FIGURE, "creativecommons.org", "example.org", "figures/order-1.svg does not say its licence"),
+    (ORDER, 'href="figures/order-1.svg"', 'href="order-1.svg"', "no link to figures/order-1.svg"),
+)
+def figure_files(page: Page) -> Iterator[str]:
+    """Each figure is a file beside its page, with its caption and licence, to which a link in it leads."""
+    for number, drawing in enumerate(page.html.select("figure.plot") if page.made else [], 1):
+        name = f"figures/{Path(page.name).name}-{number}.svg"
+        if not drawing.select(f'a[href="{name}"][download]'):
+            yield f"no link to {name}"
+        file = page.file(".html").parent / name
+        if not file.is_file():
+            yield f"no {name}"
+            continue
+        try:
+            root = ElementTree.parse(file).getroot()
+        except ElementTree.ParseError as error:
+            yield f"{name} is no SVG: {error}"
+            continue
+        caption = drawing.figcaption.get_text() if drawing.figcaption else ""
+        yield from [f"{name} has another caption"] * (root.findtext(f"{_SVG}title") != caption)
+        told = page_facts.LICENCE in (root.findtext(f"{_SVG}desc") or "")
+        yield from [f"{name} does not say its licence"] * (not told)
 
 
 # --- The Markdown twin --------------------------------------------------------------------------------------
@@ -148,7 +221,8 @@ def way(page: Page) -> Iterator[str]:
     book = {name: Page(page.site, page.book, name) for name in names}
     at = names.index(page.name)
     more = [name for name in names if book[name].lab and page.name in book[name].meta.get("needs", [])]
-    more += [f"{page.name}.py"] * (page.chapter and page.file(".py").is_file()) + [f"{page.name}.md"]
+    files = [".py", ".ipynb"] * (page.chapter and page.file(".py").is_file()) + [".md"]
+    more += [f"{page.name}{end}" for end in files]
     for what, selector, wanted in (
         ("previous", ".md-footer__link--prev", names[max(at - 1, 0) : at]),
         ("next", ".md-footer__link--next", names[at + 1 : at + 2]),

@@ -88,8 +88,8 @@ class Page:
 
 
 def page_of(site: Path, name: str) -> Page:
-    """The page to which a file belongs: en/labs/masks.html, or en/labs/masks.py beside it."""
-    book, _, rest = name.rpartition(".")[0].partition("/")
+    """The page to which a file belongs: en/labs/masks.html, or en/labs/masks.py and en/labs/figures/masks-1.svg."""
+    book, _, rest = re.sub(r"figures/([\w-]+)-\d+(?=\.svg$)", r"\1", name).rpartition(".")[0].partition("/")
     return Page(site, book, rest) if book in BOOKS else Page(site, "", name.rpartition(".")[0])
 
 
