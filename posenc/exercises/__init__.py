@@ -11,6 +11,8 @@ need no more, because a block that calls `check` runs in the page, too. `checkin
 from posenc.exercises import absolute, begin, joins, long, practice, relative, shapes
 from posenc.exercises.checking import EXERCISES, check, exercise  # noqa: F401
 
+__all__ = ["check"]
+
 PAGES = {
     "begin": begin,
     "absolute": absolute,

@@ -59,6 +59,12 @@ def check(name: str, solution: Callable[..., Any], lang: str = "en") -> bool:
         solution: the function that the exercise asks for.
         lang: "en" or "zh", the language of the sentence.
 
+    Returns:
+        Whether the solution is right.
+
+    Raises:
+        ValueError: for a name that is that of no exercise in code; the message names the nearest one.
+
     >>> check("primer-split-heads", lambda x, heads: None)
     Not yet: split_heads returned nothing when called with an array of shape (2, 3, 8), 2: is there a `return`?
     False
