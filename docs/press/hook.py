@@ -306,6 +306,8 @@ def on_post_build(config: MkDocsConfig) -> None:
         (site / formulas.FONT).write_bytes(formulas.font_subset(characters))
         titles = {reading_order.stem(name): str(page.meta.get("title", "")) for name, page in pages.items()}
         cards.write(site, titles, config.site_name)
+        for path in [*site.glob("book.*"), *site.glob("table.js"), *site.glob("live/*")]:
+            path.write_text(markup.lightened(path.read_text(encoding="utf-8")), encoding="utf-8")
     else:
         cards.write(site, {"index": "Positional Encoding\n位置编码"}, config.site_name)
         feed.write(site, BOOK.url, config.site_name)

@@ -136,6 +136,18 @@ def squeezed(output: str) -> str:
     )
 
 
+def lightened(code: str) -> str:
+    """A style sheet or a script without what only its authors read: comments on lines of their own, and indentation.
+
+    No template of a script may hold Python, or a line that begins like a comment.
+
+    >>> lightened("/* Why. */\\na {\\n  color: red; /* red */\\n}\\n\\n  // how\\n")
+    'a {\\ncolor: red; /* red */\\n}\\n'
+    """
+    code = re.sub(r"(?m)^[ \t]*(?:/\*(?s:.*?)\*/[ \t]*$|//.*$)", "", code)
+    return re.sub(r"\s*\n\s*", "\n", code).lstrip()
+
+
 def _figure(figure: pages.Figure, drawing: dict[str, Any] | None, language: str, name: str, link: str) -> str:
     if drawing is None:  # only while serving, and its fault is shown
         return ""
