@@ -335,10 +335,15 @@ def search_index(site: Path) -> Iterator[str]:
             )
 
 
-@SITE(("en/sitemap.xml", 'hreflang="zh"', 'hreflang="fr"', "en/order.html: no zh"))
+@SITE(
+    ("en/sitemap.xml", 'hreflang="zh"', 'hreflang="fr"', "en/order.html: no zh"),
+    ("sitemap.xml", "zh/sitemap.xml", "fr/sitemap.xml", "sitemap.xml: nothing of zh"),
+)
 def sitemaps(site: Path) -> Iterator[str]:
-    """Pages whose twins the sitemap does not name."""
+    """Books that the sitemap of the site does not name, and pages whose twins that of a book does not name."""
     for book in BOOKS:
+        if f"/{book}/sitemap.xml</loc>" not in (site / "sitemap.xml").read_text(encoding="utf-8"):
+            yield f"sitemap.xml: nothing of {book}"
         text = (site / book / "sitemap.xml").read_text(encoding="utf-8")
         entries = re.findall(r"<url>.*?</url>", text, re.DOTALL)
         for name in contents(book):
