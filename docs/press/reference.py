@@ -281,7 +281,9 @@ def with_names(markdown: str, name: str, language: str) -> str:
     """A page with the names that each of its sections explains, below that section."""
     there: dict[str, list[str]] = {}
     for entry in entries():
-        there.setdefault(entry.section, []).append(f"[`{entry.name}`]({entry.anchor})")
+        there.setdefault(entry.section, []).append(
+            f"[`{entry.name}`]({'../' * name.count('/')}{entry.anchor})"
+        )
     if not any(section.startswith(f"{name}#") for section in there):
         return markdown
     _, label, comma, *_ = WORDS[language]

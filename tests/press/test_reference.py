@@ -85,6 +85,8 @@ def test_a_section_names_what_it_explains_before_the_next_heading() -> None:
     assert before.endswith("```\n\n\n")
     assert after.startswith("[`alibi_bias`](api/alibi.md#alibi_bias)")
     assert after.endswith("### B {#b}\n")
+    below = reference.with_names("# E {#in-code}\n", "exercises/index.md", "en")
+    assert "[`check`](../api/exercises.md#check)" in below
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
