@@ -80,7 +80,7 @@ WORDS: dict[str, dict[str, set[str]]] = {
         "graph Laplacian": {"graphs"},
         "time series": {"times"},
         "padding mask": {"masks"},
-        "prefill decode": {"serving"},
+        "prefill decode": {"primer", "serving"},
         "flash attention": {"speed"},
         "why 10000": {"sinusoidal"},
         "how to choose": {"choosing"},
