@@ -20,6 +20,7 @@ from posenc.rotary.scaling import (
     llama3_frequencies,
     longrope_attention_factor,
     longrope_frequencies,
+    ntk_frequencies,
     proportional_frequencies,
     yarn_attention_factor,
     yarn_frequencies,
@@ -93,7 +94,8 @@ def from_config(
 
     Both spellings are read, `rope_parameters` and the older `rope_theta` with `rope_scaling`. What the file leaves
     out has the default of the model's class in transformers, as when the model is loaded. A field whose name sounds
-    like positions and that is not read raises an error, because without it scores could be wrong in silence.
+    like positions and that is not read raises an error, because without it scores could be wrong in silence. So does
+    any field of the scaling that is not read, and a field that only other models have.
 
     Args:
         config: a dict, the path of a `config.json`, or an object with `to_dict()`.
@@ -125,6 +127,8 @@ def from_config(
         _check_readable(str(whole.get("model_type")))
     fields = _part(whole, part)
     model = str(fields.get("model_type"))
+    if part is None and model in _ONE_FILE:
+        model = fields["model_type"] = f"{model}_text"
     _check_readable(model)
     known = _model_types().get(model)
     if known is None and layout is None:
@@ -187,10 +191,10 @@ def _part(fields: dict[str, Any], part: str | None) -> dict[str, Any]:
             )
         fields = dict(fields[name])
     parts = _parts(fields)
+    if part is None and isinstance(fields.get("text_config"), Mapping):
+        return _part(dict(fields["text_config"]), None)
     if part or not parts:
         return fields
-    if "text_config" in parts:
-        return _part(dict(fields["text_config"]), None)
     if "hidden_size" in fields and "num_attention_heads" in fields:
         return fields
     raise ValueError(f"config holds several models: pass part, one of {parts}")
@@ -207,27 +211,19 @@ def _is_model(value: Any) -> bool:
 
 # Names that sound like positions, those that are read, and those that change nothing here.
 _POSITION = re.compile(
-    r"alibi|attn_temperature|base_freq|every_n|layer_switch|logn|log_scaling|mrope|mscale|nope|no_rope|ntk|position|"
-    r"rope|rotary|rotate|scaling_beta|theta|window_pattern|yarn"
+    r"alibi|attn_temperature|base_freq|every_n|freq_base|inv_freq|layer_switch|logn|log_scaling|mrope|mscale|nope|"
+    r"no_rope|ntk|pos_?emb|pos_?enc|position|rel_pos|relative|rope|rotary|rotate|scaling_beta|sinusoid|theta|"
+    r"wavelength|window_pattern|xpos|yarn"
 )
 _READ = frozenset(
     [
-        "attention_factor",
         "attn_temperature_tuning",
-        "beta_fast",
-        "beta_slow",
-        "factor",
-        "high_freq_factor",
+        "global_attn_every_n_layers",
+        "global_rope_theta",
         "layer_rope_theta",
         "layer_types",
-        "llama_4_scaling_beta",
-        "long_factor",
-        "low_freq_factor",
+        "local_rope_theta",
         "max_position_embeddings",
-        "mrope_interleaved",
-        "mrope_section",
-        "mscale",
-        "mscale_all_dim",
         "n_positions",
         "no_rope_layer_interval",
         "no_rope_layers",
@@ -241,18 +237,35 @@ _READ = frozenset(
         "rope_parameters",
         "rope_scaling",
         "rope_theta",
-        "rope_type",
         "rotary_dim",
         "rotary_emb_base",
         "rotary_pct",
-        "global_rope_theta",
-        "global_attn_every_n_layers",
-        "local_rope_theta",
-        "short_factor",
         "sliding_window_pattern",
+        "_sliding_window_pattern",
+    ]
+)
+_READ_IN_SCALING = frozenset(
+    [
+        "attention_factor",
+        "beta_fast",
+        "beta_slow",
+        "factor",
+        "high_freq_factor",
+        "llama_4_scaling_beta",
+        "long_factor",
+        "low_freq_factor",
+        "max_position_embeddings",
+        "mrope_interleaved",
+        "mrope_section",
+        "mscale",
+        "mscale_all_dim",
+        "original_max_position_embeddings",
+        "partial_rotary_factor",
+        "rope_theta",
+        "rope_type",
+        "short_factor",
         "truncate",
         "type",
-        "_sliding_window_pattern",
     ]
 )
 _HARMLESS = frozenset(
@@ -261,6 +274,10 @@ _HARMLESS = frozenset(
         "layer_switch",
         "memory_attention_rope_dropout",
         "num_position_embeddings",
+        "pos_emb_height",
+        "pos_emb_time",
+        "pos_emb_width",
+        "posemb_grid_size",
         "position_embedding_size",
         "position_id_per_seconds",
         "prefix_dense_sliding_window_pattern",
@@ -272,10 +289,15 @@ _CURES = {
     "rope_scaling_layers": "only these layers are stretched: call again without rope_scaling for the others",
     "rotary_value": "values are turned, too",
     "use_mem_rope": "memory is turned by positions of its own",
+    "short_mscale": "cosines and sines of texts up to the trained length are multiplied by it",
+    "long_mscale": "cosines and sines of texts beyond the trained length are multiplied by it",
 }
 
 
 _READ_ROTARY_DIM = ("codegen", "gptj", "minimax_m2")
+_READ_PCT = ("gpt_neox", "gpt_neox_japanese")
+_READ_ALPHA = ("hunyuan_v1_dense", "hunyuan_v1_moe")  # a larger base under the name of another scaling
+_ONE_FILE = ("qwen2_vl", "qwen2_5_vl")  # their files may have the text's fields beside those of the images
 
 
 class _Reader:
@@ -308,6 +330,10 @@ class _Reader:
         }
         if "rotary_dim" in self.fields and self.model not in _READ_ROTARY_DIM and "rotary_dim" not in handled:
             ignored["rotary_dim"] = _CURES["rotary_dim"]
+        for name in sorted(self._in_scaling() - _READ_IN_SCALING - {*handled}):
+            if name != "alpha" or self.model not in _READ_ALPHA:
+                ignored[name] = _CURES.get(name, "it stands in the scaling; look it up in the model's code")
+        ignored |= {name: cure for name, cure in self._of_other_models() if name not in handled}
         for name in ("first_k_dense_replace", "mlp_layer_types"):
             dense = self.fields.get(name) or ()
             full = (
@@ -320,6 +346,62 @@ class _Reader:
             raise ValueError(
                 f"config has fields that are not read: {said}; then pass handled={tuple(ignored)}"
             )
+
+    def _of_other_models(self) -> Iterator[tuple[str, str]]:
+        """Fields that some models read, though nothing says that this one does."""
+        unturned = self.known.get("unturned", "")
+        for name in ("no_rope_layers", "no_rope_layer_interval", "layer_rope_theta"):
+            if name in self.fields and unturned not in (name, name.replace("layer_interval", "layers")):
+                yield name, "posenc knows no such layers of this model"
+        kind = self.fields.get("position_embedding_type", "rope")
+        rotations = ("rope", "rotary", "rope_gptj", *["absolute"] * bool(self.known))  # known ones ignore it
+        if unturned != "position_embedding_type" and kind not in rotations:
+            yield "position_embedding_type", f"{kind!r} is another encoding"
+        if not self.known:
+            return
+        bases = self.known["base"].split()
+        for name in ("rope_local_base_freq", "local_rope_theta", "global_rope_theta"):
+            if name in self.fields and len(bases) < 2:
+                yield name, "posenc knows no such layers of this model"
+        for name, usual in (("rotary_emb_base", bases[-1:]), ("rotary_pct", [self.known["share"] or "1"])):
+            if (
+                name in self.fields
+                and self.model not in _READ_PCT
+                and [float(self.fields[name])] != [*map(float, usual)]
+            ):
+                yield name, f"transformers ignores it and takes {' '.join(usual)}"
+
+    def _in_scaling(self) -> set[str]:
+        """The names of all fields in the scaling, or in those of all kinds of layers."""
+        both = [self.fields[name] for name in ("rope_parameters", "rope_scaling") if self.fields.get(name)]
+        if len(both) > 1 and both[0] != both[1]:
+            raise ValueError(
+                f"the scaling is given twice: rope_parameters={both[0]} and rope_scaling={both[1]}"
+            )
+        given = self.fields.get("rope_parameters") or self.fields.get("rope_scaling") or {}
+        if not isinstance(given, Mapping):
+            raise ValueError(f"rope_parameters must be a dict, got {given!r}")
+        nested = [value for value in given.values() if isinstance(value, Mapping)]
+        beside = {
+            name: value
+            for name, value in given.items()
+            if not isinstance(value, Mapping) and name not in ("rope_theta", "partial_rotary_factor")
+        }
+        if nested and any(value is not None for value in beside.values()):
+            raise ValueError(
+                f"rope_parameters must hold a dict for each kind of layer, got {beside} beside them"
+            )
+        if self.fields.get("rope_parameters") and not nested and len(self.known.get("base", "").split()) > 1:
+            raise ValueError(
+                f"rope_parameters of {self.model} must hold a dict for each kind of layer, got {given}; a file in "
+                "the older spelling has rope_scaling, which is that of the full layers"
+            )
+        return {
+            name
+            for fields in nested or [given]
+            for name, value in fields.items()
+            if value is not None and value is not False
+        }
 
     def _plain(self) -> bool:
         given = self.fields.get("rope_parameters") or self.fields.get("rope_scaling") or {}
@@ -351,8 +433,6 @@ class _Reader:
     def _parameters(self) -> dict[str, dict[str, Any] | None]:
         """By kind of layer: the scaling's fields, with base and share; None where nothing is turned."""
         given = self.fields.get("rope_parameters") or self.fields.get("rope_scaling") or {}
-        if not isinstance(given, Mapping):
-            raise ValueError(f"rope_parameters must be a dict, got {given!r}")
         if "rope_parameters" in self.given_null and self.known.get("unturned") == "rope_parameters":
             return {"all": None}
         nested = {kind: value for kind, value in given.items() if isinstance(value, Mapping)}
@@ -361,6 +441,11 @@ class _Reader:
                 kind: None for kind, value in given.items() if value is None and kind.endswith("attention")
             }
             return {kind: self._whole(kind, nested.get(kind)) for kind in given if kind in {**nested, **more}}
+        if self.known.get("scaling") == "by layer":
+            raise ValueError(
+                f"the class of {self.model} has a rotation of its own for each kind of layer: add rope_parameters, "
+                "with a dict for each kind, to config"
+            )
         bases = self.known.get("base", "").split()
         local = self.fields.get("rope_local_base_freq", self.fields.get("local_rope_theta"))
         if local is not None or len(bases) > 1:
@@ -473,9 +558,15 @@ class _Reader:
         for layer, own in self.fields.get("per_layer_config", {}).items():
             if "head_dim" in own and int(layer) < len(types) and types[int(layer)] == kind:
                 return int(own["head_dim"])
-        for name in ("head_dim", "attention_head_dim", "kv_channels"):
+        usual = self.known.get("head_dim", "").split()
+        if kind == "full_attention" and len(usual) > 1:
+            return int(usual[1])
+        twice = usual == ["twice"]  # Zamba2, whose kv_channels are something else
+        for name in ("head_dim", "attention_head_dim", *["kv_channels"] * (not twice)):
             if name in self.fields:
                 return int(self.fields[name])
+        if usual and not twice:
+            return int(usual[0])
         sizes = [
             self.fields[name]
             for name in ("embed_dim", "hidden_size", "d_model", "n_embd")
@@ -484,7 +575,7 @@ class _Reader:
         heads = [self.fields[name] for name in _HEADS if name in self.fields]
         if not sizes or not heads:
             raise ValueError("config does not say how wide a head is: add head_dim to it")
-        return int(sizes[0]) // int(heads[0])
+        return (1 + twice) * int(sizes[0]) // int(heads[0])
 
     def _rotation(self, kind: str, parameters: dict[str, Any] | None) -> LayerRotation:
         dim = self._width(kind)
@@ -595,8 +686,10 @@ class _Reader:
                     dim, factor, original_length=trained(), base=base, truncate=parameters.get("truncate", True),
                     beta_fast=parameters.get("beta_fast") or 32.0, beta_slow=parameters.get("beta_slow") or 1.0,
                 ),
-                float(parameters.get("attention_factor") or yarn_attention_factor(factor, **both)),
+                float(parameters.get("attention_factor", yarn_attention_factor(factor, **both))),
             )  # fmt: skip
+        if method == "dynamic" and "alpha" in parameters:
+            return ntk_frequencies(dim, parameters["alpha"], base=base), 1.0
         if method in ("dynamic", "longrope"):
             if self.length is None:
                 raise ValueError(
@@ -604,7 +697,7 @@ class _Reader:
                 )
             limit = self._limit()
             if method == "dynamic":
-                original = int(parameters.get("original_max_position_embeddings") or limit or trained())
+                original = int(limit or trained())
                 return dynamic_ntk_frequencies(
                     dim, needed("factor"), self.length, original_length=original, base=base
                 ), 1.0
@@ -618,10 +711,8 @@ class _Reader:
                 base=base,
             )
             factor = parameters.get("factor") or (limit / original if limit else 1.0)
-            scale = parameters.get("attention_factor") or longrope_attention_factor(
-                factor, original_length=original
-            )
-            return omega, float(scale)
+            usual = longrope_attention_factor(factor, original_length=original)
+            return omega, float(parameters.get("attention_factor", usual))
         raise ValueError(f"rope_type {method!r} is not known to posenc; it knows {', '.join(_METHODS)}")
 
     def _axes(self, line: np.ndarray, dim: int, parameters: dict[str, Any]) -> np.ndarray:

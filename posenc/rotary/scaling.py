@@ -300,7 +300,8 @@ def llama3_frequencies(
         dim: rotated width, even.
         factor: s, at least 1.
         original_length: L, at least 1; 8192 for Llama 3.
-        low_freq_factor, high_freq_factor: turns in L at which the ramp starts and ends, 0 < low < high.
+        low_freq_factor, high_freq_factor: turns in L at which the ramp starts and ends, 0 < low ≤ high. If they
+            are equal, as in Llama 4 Scout, the ramp is a step.
         base: as in `posenc.sinusoidal_frequencies`; 500 000 for Llama 3.
 
     Returns:
@@ -317,8 +318,9 @@ def llama3_frequencies(
     factor = number("factor", factor, at_least=1)
     length = integer("original_length", original_length, minimum=1)
     low = number("low_freq_factor", low_freq_factor, above=0)
-    high = number("high_freq_factor", high_freq_factor, above=low)
-    kept = np.clip((length * usual / (2 * math.pi) - low) / (high - low), 0, 1)
+    high = number("high_freq_factor", high_freq_factor, at_least=low)
+    turns = length * usual / (2 * math.pi)
+    kept = np.clip((turns - low) / (high - low), 0, 1) if high > low else 1.0 * (turns >= low)
     return usual * kept + usual / factor * (1 - kept)
 
 

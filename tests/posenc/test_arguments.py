@@ -42,16 +42,16 @@ LIMITS = {name: limit for limit, names in {
     "at least 0": """add_alibi_columns.slopes alibi_bias.slopes class_tokens dropout max_offset max_start n n_query rank
         ring_attention.slopes ring_step.slopes RingAttention.slopes scale_offset shift size std within""",
     "at least 1": """axes beta_fast ContextualPositions.dim decode_position.n factor FireBias.width ForgetGate.dim
-        gaussian_weights.n integer_encoding.dim jitter k LearnedEncoding.dim length limit max_len max_position num_heads
-        num_rows original_length rbf_centers.n rescale ShawAttention.dim sine_only_encoding.dim steps
-        unseen_angles.trained_length world""",
+        high_freq_factor gaussian_weights.n integer_encoding.dim jitter k LearnedEncoding.dim length limit max_len
+        max_position num_heads num_rows original_length rbf_centers.n rescale ShawAttention.dim sine_only_encoding.dim
+        steps unseen_angles.trained_length world""",
     "at least 2": """alias_offsets.n dim head_dim longrope_attention_factor.original_length max_period min_period
         rotary_dim smallest_base.length trained_length""",
     "at least 3": "pad_batch.length", "at least 4": "num_buckets", "at least 5": "width",
     "at least 6": "pack_sequences.length", "at least 9": "max_distance",
     "above 0": """add_alibi_columns.scale beta_slow c gain gamma gaussian_weights.std low_freq_factor mscale
         mscale_all_dim periods proportion scale_base share shortest sigma spacing threshold tolerance""",
-    "above 0.2": "longest", "above 1": "base high_freq_factor",
+    "above 0.2": "longest", "above 1": "base",
 }.items() for name in names.split()}  # fmt: skip
 # What only moves numbers, or asks another array for its library alone, takes those of any dtype.
 ANY_DTYPE = {

@@ -130,6 +130,41 @@ def test_what_a_file_leaves_out_is_the_default_of_its_class() -> None:
 
 
 YARN = {"rope_type": "yarn", "factor": 4.0}
+NEOX, GEMMA = LLAMA | {"model_type": "gpt_neox"}, LLAMA | {"model_type": "gemma3_text"}
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        {"rope_warp": 2.0},
+        {"use_relative_bias": True},
+        {"pos_encoding": "learned"},
+        {"max_wavelength": 100000},
+        {"xpos_base": 512},
+        {"inv_freq_gain": 1.5},
+        {"position_embedding_type": "alibi"},
+        {"llama_4_scaling_beta": 0.1},
+        {"rope_scaling": {"rope_type": "linear", "factor": 2.0, "alpha": 1000.0}},
+        {"rope_scaling": {"rope_type": "default", "ramp": 3}},
+        {"rope_parameters": {"full_attention": {"rope_theta": 1e6, "warp": 2.0}, "sliding_attention": None}},
+    ],
+)
+def test_unknown_fields_that_sound_like_positions_are_refused(planted: dict[str, Any]) -> None:
+    (name,) = planted
+    inside = planted[name] if isinstance(planted[name], dict) else {}
+    name = next(
+        (
+            inner
+            for inner in (*inside, *inside.get("full_attention", ()))
+            if inner in ("alpha", "ramp", "warp")
+        ),
+        name,
+    )
+    for config in (LLAMA | planted, {"model_type": "unheard", "head_dim": 8, "rope_theta": 1e4} | planted):
+        layout = None if config["model_type"] == "llama" else "half"
+        with pytest.raises(ValueError, match=f"not read: {name}: "):
+            from_config(config, layout=layout)
+        assert from_config(config, layout=layout, handled=(name,)).kinds
 
 
 @pytest.mark.parametrize(
@@ -144,7 +179,13 @@ YARN = {"rope_type": "yarn", "factor": 4.0}
         (LLAMA | {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "depends on the present length"),
         (LLAMA | {"rope_scaling": [1]}, "rope_parameters must be a dict, got"),
         ({"model_type": "llama"}, "how wide a head is: add head_dim"),
-        (LLAMA | {"partial_rotary_factor": 0.5, "rotary_pct": 0.25}, "given twice, as 0.5 and as 0.25"),
+        (NEOX | {"partial_rotary_factor": 0.5, "rotary_pct": 0.25}, "given twice, as 0.5 and as 0.25"),
+        (LLAMA | {"rotary_pct": 0.25}, "rotary_pct: transformers ignores it and takes 1;"),
+        (LLAMA | {"no_rope_layers": [1, 0]}, "no_rope_layers: posenc knows no such layers"),
+        (LLAMA | {"rope_scaling": YARN, "rope_parameters": LLAMA3}, "the scaling is given twice"),
+        (GEMMA | {"rope_parameters": YARN}, "of gemma3_text must hold a dict for each kind of layer"),
+        (GEMMA | {"rope_parameters": {"full_attention": YARN, "factor": 2.0}}, "each kind of layer, got.*beside them"),
+        ({"model_type": "mimo_v2_flash", "rope_theta": 5e6}, "a rotation of its own for each kind of layer: add"),
         (LLAMA | {"head_dim": 42, "partial_rotary_factor": 0.5}, "must be even and at most 42, got 21"),
         (LLAMA | {"rotary_dim": 64}, "rotary_dim: transformers ignores it"),
         (LLAMA | {"model_type": "gpt_oss", "head_dim": 64}, "class of gpt_oss has scaling 'yarn' of its own"),

@@ -1,0 +1,130 @@
+"""posenc.rotary.from_config on configurations that it was not written for: variants of fields, and fields left out."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from posenc.rotary.config import from_config
+from tests.peers import peer
+
+peer("transformers")  # before what cannot be imported without it
+
+from tests.posenc.peers.test_from_config import (  # noqa: E402
+    MAPPING,
+    OLDEST,
+    OTHER,
+    REFUSED,
+    TYPES,
+    compared,
+    default,
+    line,
+    rotary_module,
+)
+from tests.posenc.peers.test_from_config_block import LLAMA3, YARN, sizes  # noqa: E402
+
+M_YARN = {
+    "type": "yarn",
+    "factor": 4.0,
+    "original_max_position_embeddings": 32768,
+    "mrope_section": [16, 24, 24],
+}
+BY_KIND = {
+    "sliding_attention": {"rope_type": "default", "rope_theta": 20000.0, "partial_rotary_factor": 1.0},
+    "full_attention": {
+        "rope_type": "yarn", "rope_theta": 5e5, "factor": 16.0, "original_max_position_embeddings": 8192,
+        "partial_rotary_factor": 0.5,
+    },
+}  # fmt: skip
+GEMMA_4 = {
+    "sliding_attention": {"rope_type": "default", "rope_theta": 5000.0},
+    "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.5, "rope_theta": 2e6},
+}
+ALPHA = {"alpha": 1000.0, "beta_fast": 32, "beta_slow": 1, "factor": 1.0, "mscale": 1.0, "type": "dynamic"}
+
+HELD_OUT: dict[str, tuple[str, dict[str, Any]]] = {
+    "Falcon-180B": ("falcon", {"hidden_size": 14848, "num_attention_heads": 232, "new_decoder_architecture": True}),
+    "Phi-2": ("phi", sizes(2560, 32, 2048, partial_rotary_factor=0.4, rope_theta=10000.0)),
+    "DeepSeek-Coder": ("llama", sizes(4096, 32, 16384, rope_scaling={"type": "linear", "factor": 4.0})),
+    "Llama 3.2": ("llama", sizes(2048, 32, 131072, head_dim=64, rope_scaling=LLAMA3 | {"factor": 32.0})),
+    "a ramp that is a step": ("llama", sizes(5120, 40, 9999999, rope_scaling=LLAMA3 | {"high_freq_factor": 1.0})),
+    "Qwen3, no head_dim": ("qwen3", sizes(2048, 32, 40960, rope_theta=1e6)),
+    "GLM, no head_dim": ("glm4", sizes(6144, 48, 32768)),
+    "Gemma 3 12B": ("gemma3_text", sizes(3840, 16, 131072, rope_scaling={"factor": 8.0, "rope_type": "linear"})),
+    "Gemma 4, other sizes": ("gemma4_text", sizes(2304, 8, 65536, global_head_dim=128, rope_parameters=GEMMA_4)),
+    "Hunyuan": ("hunyuan_v1_dense", sizes(4096, 32, 32768, head_dim=128, rope_scaling=ALPHA)),
+    "ESM without positions": ("esm", sizes(320, 20, 1026)),
+    "Granite without positions": ("granitemoehybrid", sizes(2048, 32, 131072, position_embedding_type="nope")),
+    "Command A": ("cohere2", sizes(12288, 96, 131072, head_dim=128, rope_theta=50000, sliding_window_pattern=4)),
+    "SmolLM3, another interval": ("smollm3", sizes(2048, 16, 65536, rope_theta=1.5e6, no_rope_layer_interval=3)),
+    "Kimi, other pairs": ("deepseek_v3", sizes(7168, 64, 131072, rope_interleave=False, rope_scaling=YARN)),
+    "share and stretching": ("glm4_moe", sizes(4096, 32, 131072, head_dim=128, rope_scaling=YARN)),
+    "one mscale": ("qwen2", sizes(3584, 28, 131072, rope_scaling={**YARN, "mscale": 0.7, "mscale_all_dim": None})),
+    "no ramp given": ("qwen3", sizes(4096, 32, 40960, head_dim=128, rope_scaling={**YARN, "beta_fast": None})),
+    "a class with kinds": ("laguna", sizes(2048, 32, 131072, head_dim=128, rope_parameters=BY_KIND)),
+    "Qwen2-VL, flat": ("qwen2_vl", sizes(1536, 12, 32768, rope_scaling=M_YARN, vision_config={"depth": 2})),
+    "Qwen2.5-VL, flat": ("qwen2_5_vl", sizes(3584, 28, 128000, rope_scaling=M_YARN, vision_config={"depth": 2})),
+    "part of a file, no width": ("gemma3", {"text_config": {"model_type": "gemma3_text", "hidden_size": 2560}}),
+    "Zamba2": ("zamba2", {"hidden_size": 2560, "num_attention_heads": 32, "attention_head_dim": 80}),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")  # transformers warns of factors that do not fit the lengths
+@pytest.mark.parametrize("label", HELD_OUT)
+def test_configurations_that_nobody_named(label: str) -> None:
+    name, fields = HELD_OUT[label]
+    given = json.loads(json.dumps(fields | {"model_type": name}))
+    config = MAPPING[name].from_dict(json.loads(json.dumps(given))).get_text_config()
+    if "without positions" in label:
+        assert not from_config(given).kinds["all"].turns
+    else:
+        compared(config.model_type, config, given)
+
+
+@pytest.mark.parametrize("given", [{}, {"original_max_position_embeddings": 4096}])
+def test_dynamic_scaling_begins_where_transformers_begins(given: dict[str, int]) -> None:
+    scaling = given | {"type": "dynamic", "factor": 2.0}
+    config = MAPPING["llama"].from_dict(sizes(4096, 32, 16384, rope_scaling=dict(scaling)))
+    for length in (9000, 40000):
+        theirs = rotary_module(config)
+        theirs(torch.zeros(1, 1, 1, 1), torch.arange(length)[None])
+        hub = sizes(4096, 32, 16384, model_type="llama", rope_scaling=scaling)
+        omega = line(from_config(hub, length=length).kinds["all"])
+        np.testing.assert_allclose(omega, theirs.inv_freq.double().numpy(), rtol=1e-5)
+
+
+NOT_LOADED = peer("huggingface_hub.errors").StrictDataclassError
+LEFT_OUT = (
+    "head_dim",
+    "kv_channels",
+    "attention_head_dim",
+    "per_layer_config",
+    "qk_rope_head_dim",
+    "rope_parameters",
+)
+FEWEST = {"head_dim": 90, "rope_parameters": 100, "qk_rope_head_dim": 10}  # that are read all the same
+
+
+@pytest.mark.parametrize("field", LEFT_OUT)
+def test_what_a_file_leaves_out_is_that_of_the_class_or_asked_for(field: str) -> None:
+    """In every model type; with a hidden_size that makes the quotient another width than that of the class."""
+    read = 0
+    for name in TYPES:
+        if name in {*REFUSED, *OTHER, *OLDEST}:
+            continue
+        given = json.loads(json.dumps(default(name).to_dict(), default=str))
+        if given.pop(field, None) is None:
+            continue
+        if field == "head_dim" and isinstance(given.get("num_attention_heads"), int):
+            given["hidden_size"] *= 2
+        try:
+            config = MAPPING[name].from_dict(json.loads(json.dumps(given)))
+            rotary_module(config)
+            from_config(given)
+        except (ValueError, NOT_LOADED):  # asked for, or transformers does not load it
+            continue
+        compared(name, config, given)
+        read += 1
+    assert read >= FEWEST.get(field, 1)
