@@ -314,6 +314,7 @@ class _Reader:
         self.fields = {name: value for name, value in fields.items() if value is not None}
         self.known, self.layout, self.length = known, layout, length
         self.model = str(fields.get("model_type"))
+        self.handled = handled
         self.given_null = {name for name, value in fields.items() if value is None}
         self._check_ignored(handled)
         interleave = self.fields.get("rope_interleave")
@@ -351,7 +352,7 @@ class _Reader:
         """Fields that some models read, though nothing says that this one does."""
         unturned = self.known.get("unturned", "")
         for name in ("no_rope_layers", "no_rope_layer_interval", "layer_rope_theta"):
-            if name in self.fields and unturned not in (name, name.replace("layer_interval", "layers")):
+            if name in self.fields and name.replace("layer_interval", "layers") not in unturned:
                 yield name, "posenc knows no such layers of this model"
         kind = self.fields.get("position_embedding_type", "rope")
         rotations = ("rope", "rotary", "rope_gptj", *["absolute"] * bool(self.known))  # known ones ignore it
@@ -440,6 +441,7 @@ class _Reader:
             more = {
                 kind: None for kind, value in given.items() if value is None and kind.endswith("attention")
             }
+            self._check_nested(nested)
             return {kind: self._whole(kind, nested.get(kind)) for kind in given if kind in {**nested, **more}}
         if self.known.get("scaling") == "by layer":
             raise ValueError(
@@ -464,8 +466,17 @@ class _Reader:
             return {"sliding_attention": None if no_window else whole, "full_attention": None}
         if unturned == "no_rope_layers":
             return {"turned": whole, "not_turned": None}
-        if unturned == "layer_rope_theta" and "layer_rope_theta" in self.fields:
+        if unturned == "layer_rope_theta or every fourth" and "layer_rope_theta" not in self.fields:
+            raise ValueError(
+                f"the class of {self.model} leaves some layers unturned: add layer_rope_theta, 0 for these, to config"
+            )
+        if "layer_rope_theta" in self.fields:
             thetas = sorted({theta for theta in self.fields["layer_rope_theta"] if theta})
+            if unturned != "layer_rope_theta" and whole and {*thetas} - {whole.get("rope_theta")}:
+                raise ValueError(
+                    f"layer_rope_theta of {self.model} must hold 0 and its rope_theta, because its code has one base, "
+                    f"got {thetas} and {whole.get('rope_theta')}"
+                )
             found: dict[str, dict[str, Any] | None] = {
                 f"base {theta:g}": {**(whole or {}), "rope_theta": theta} for theta in thetas
             }
@@ -476,6 +487,20 @@ class _Reader:
         ):
             return {"all": None}
         return {"all": whole}
+
+    def _check_nested(self, nested: Mapping[str, Mapping[str, Any]]) -> None:
+        """Refuses what transformers reads in another way if each kind of layer has a dict."""
+        for kind, fields in nested.items():
+            if fields.get("truncate") is False and "truncate" not in self.handled:
+                raise ValueError(
+                    f"truncate stands in rope_parameters[{kind!r}], where transformers does not look for it: it rounds "
+                    "the ramp; pass handled=('truncate',) for one that is not rounded"
+                )
+            if fields.get("partial_rotary_factor") is None and "partial_rotary_factor" in self.fields:
+                raise ValueError(
+                    f"partial_rotary_factor stands beside rope_parameters: add it to rope_parameters[{kind!r}], "
+                    "because not all models read it elsewhere"
+                )
 
     def _whole(self, kind: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
         """A scaling's fields with what stands beside them in the file, or is the default of the model's class."""
@@ -532,7 +557,7 @@ class _Reader:
             if not turned and count:
                 turned = [int((layer + 1) % every != 0) for layer in range(count)]
             return tuple("turned" if each else "not_turned" for each in turned) or None
-        if unturned == "layer_rope_theta" and "layer_rope_theta" in self.fields:
+        if "layer_rope_theta" in self.fields:
             return tuple(
                 f"base {theta:g}" if theta else "not_turned" for theta in self.fields["layer_rope_theta"]
             )

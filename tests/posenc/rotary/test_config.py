@@ -130,6 +130,7 @@ def test_what_a_file_leaves_out_is_the_default_of_its_class() -> None:
 
 
 YARN = {"rope_type": "yarn", "factor": 4.0}
+MUSE = {"model_type": "muse_spark_text", "head_dim": 64}
 NEOX, GEMMA = LLAMA | {"model_type": "gpt_neox"}, LLAMA | {"model_type": "gemma3_text"}
 
 
@@ -185,6 +186,10 @@ def test_unknown_fields_that_sound_like_positions_are_refused(planted: dict[str,
         (LLAMA | {"rope_scaling": YARN, "rope_parameters": LLAMA3}, "the scaling is given twice"),
         (GEMMA | {"rope_parameters": YARN}, "of gemma3_text must hold a dict for each kind of layer"),
         (GEMMA | {"rope_parameters": {"full_attention": YARN, "factor": 2.0}}, "each kind of layer, got.*beside them"),
+        (GEMMA | {"rope_parameters": {"full_attention": YARN | {"truncate": False}}}, "truncate stands in"),
+        (GEMMA | {"partial_rotary_factor": 0.5, "rope_parameters": {"full_attention": YARN}}, "factor stands beside"),
+        (MUSE, "of muse_spark_text leaves some layers unturned: add layer_rope_theta"),
+        (MUSE | {"rope_theta": 1e4, "layer_rope_theta": [0, 5e5]}, "its code has one base, got .500000.0. and 10000"),
         ({"model_type": "mimo_v2_flash", "rope_theta": 5e6}, "a rotation of its own for each kind of layer: add"),
         (LLAMA | {"head_dim": 42, "partial_rotary_factor": 0.5}, "must be even and at most 42, got 21"),
         (LLAMA | {"rotary_dim": 64}, "rotary_dim: transformers ignores it"),
