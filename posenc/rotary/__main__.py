@@ -1,4 +1,4 @@
-"""python -m posenc.rotary config.json [--part NAME] [--length N]: what a configuration means, in words and numbers."""
+"""python -m posenc.rotary config.json: what a configuration means, in words and numbers."""
 
 import argparse
 import sys
@@ -12,9 +12,25 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("config", help="a config.json of Hugging Face's transformers")
     parser.add_argument("--part", help="which configuration of several in one file, vision_config")
     parser.add_argument("--length", type=int, help="tokens of the present text, for dynamic NTK and LongRoPE")
+    parser.add_argument(
+        "--layout", choices=["half", "interleaved"], help="for a model_type that posenc does not know"
+    )
+    parser.add_argument(
+        "--handled",
+        action="append",
+        default=[],
+        metavar="FIELD",
+        help="a field that you see to; may be repeated",
+    )
     given = parser.parse_args(arguments)
     try:
-        found = from_config(given.config, part=given.part, length=given.length)
+        found = from_config(
+            given.config,
+            part=given.part,
+            layout=given.layout,
+            length=given.length,
+            handled=tuple(given.handled),
+        )
     except (OSError, ValueError) as error:
         print(f"{given.config}: {error}", file=sys.stderr)
         return 2

@@ -758,7 +758,8 @@ _WITHOUT_ATTENTION = ("linear_attention", "conv", "mamba", "recurrent")
 
 def described(found: RotaryConfig) -> Iterator[str]:
     """Lines that say what a configuration means."""
-    yield f"{found.model_type}: {len(found.kinds)} kind{'s' * (len(found.kinds) > 1)} of layers"
+    kinds = "1 kind of layer" if len(found.kinds) == 1 else f"{len(found.kinds)} kinds of layers"
+    yield f"{found.model_type}: {kinds}"
     for kind, rotation in found.kinds.items():
         count = f", {found.layers.count(kind)} layers" if found.layers else ""
         if rotation.frequencies is None:

@@ -224,6 +224,15 @@ def test_a_file_is_told_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "base 10000, scaling yarn, cosines and sines times 1" in said
     assert "23 of 32 went all the way round within 4096 trained positions" in said
     assert "scores are multiplied by 1.874 besides 1/√width" in said
+    path.write_text(
+        '{"model_type": "unheard", "head_dim": 8, "rope_theta": 100, "use_rel_pos": true}', encoding="utf-8"
+    )
+    assert main([str(path)]) == 2
+    assert "pass layout" in capsys.readouterr().err
+    assert main([str(path), "--layout", "half"]) == 2
+    assert "not read: use_rel_pos" in capsys.readouterr().err
+    assert main([str(path), "--layout", "half", "--handled", "use_rel_pos"]) == 0
+    assert "unheard: 1 kind of layer\nall: 8 of 8 columns are turned, layout half" in capsys.readouterr().out
     path.write_text("[]", encoding="utf-8")
     assert main([str(path)]) == 2
     assert "config must be a JSON object, got a list" in capsys.readouterr().err
