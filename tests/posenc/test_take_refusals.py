@@ -257,6 +257,8 @@ CASES = [
     Case("from_config", lambda b: scaled(b, "yarn", factor=4.0), "original_max_position"),
     Case("from_config", lambda b: scaled(b, "linear"), "needs .*factor"),
     Case("from_config", lambda b: config(b, rope_ratio=50), "rope_ratio: look it up"),
+    Case("from_config", lambda b: config(b, max_wavelength=50), "max_wavelength: look it up"),
+    Case("from_config", lambda b: scaled(b, "linear", factor=2.0, ramp=3), "ramp: look it up"),
     Case("from_config", lambda b: config(b, position_embedding_type="absolute"), "position_embedding_type"),
     Case("from_config", lambda b: config(b, model_type="qwen2_vl"), "mrope_frequencies"),
     Case("from_config", lambda b: config(b, model_type="nanochat"), "negate rope.omega"),
