@@ -9,8 +9,9 @@ FIGURE = {"en": "Figure: ", "zh": "图："}
 _FOLDED = re.compile(r'^\?\?\?\+? \w+ "(.*)"\n((?:\n|    .*(?:\n|\Z))*)', re.MULTILINE)
 _AS_IT_IS = r"((`+)(?!`).+?(?<!`)\2(?!`)|\$\$.+?\$\$|\$[^$]+\$)"  # code and formulas
 _ID = re.compile(rf"{_AS_IT_IS}| *\{{#[\w-]+\}}", re.DOTALL)
-_LINK = re.compile(rf"{_AS_IT_IS}|\]\(([^()\s]+)\)", re.DOTALL)
-_LINKED = re.compile(rf"{_AS_IT_IS}|\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\([^()\s]+\)", re.DOTALL)
+_TITLE = r'(?: "[^"]*")?'  # what a link says when it is pointed at
+_LINK = re.compile(rf"{_AS_IT_IS}|\]\(([^()\s]+){_TITLE}\)", re.DOTALL)
+_LINKED = re.compile(rf"{_AS_IT_IS}|\[((?:[^\[\]]|\[[^\[\]]*\])*)\]\([^()\s]+{_TITLE}\)", re.DOTALL)
 
 
 def captioned(page: Page, language: str, description: bool = True) -> list[str]:
@@ -57,7 +58,7 @@ def without_ids(body: str) -> str:
 def with_addresses(body: str, page: str) -> str:
     """Markdown of the page at this address whose links hold wherever it lies.
 
-    >>> with_addresses("[a](b.md#c), [d](#e) and `f[0](g)`", "https://x.org/en/y.md")
+    >>> with_addresses('[a](b.md#c "A"), [d](#e) and `f[0](g)`', "https://x.org/en/y.md")
     '[a](https://x.org/en/b.html#c), [d](https://x.org/en/y.html#e) and `f[0](g)`'
     """
 

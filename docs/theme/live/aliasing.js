@@ -17,7 +17,7 @@ class Aliasing extends LiveFigure {
   static words = {
     en: {
       drawing: "A wave, the slowest one with the same samples, and the samples",
-      caption: "The wave of ω, and the slowest wave that has the same values at the whole positions, the dots. Up to ω = π there is no slower one.",
+      caption: "The wave of ω, and the slowest with the same values at the dots. Up to ω = π there is none slower.",
       omega: "frequency ω",
       start: "first position",
       bfloat16: "positions in bfloat16",
