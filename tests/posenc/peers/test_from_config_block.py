@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from posenc.rotary import config
 from tests.peers import peer
 from tests.taken import block
 
@@ -278,6 +279,15 @@ def test_types_at_their_defaults(name: str) -> None:
     if layout == INTERLEAVED:
         with pytest.raises(ValueError, match="other layout"):
             make(given, HALF)
+
+
+def test_its_list_of_layouts_is_that_of_the_package() -> None:
+    """Beside names that files of other code have."""
+    rows = config._model_types().values()
+    known = {row["model_type"] for row in rows if row["layout"] == INTERLEAVED and not row["refused"]}
+    listed = set(block("from_config").INTERLEAVED)
+    assert known <= listed
+    assert not any(row["model_type"] in listed for row in rows if row["layout"] == HALF)
 
 
 @pytest.mark.parametrize("name", ["qwen3_vl", "gemma3", "llama4", "qwen2_vl"])
