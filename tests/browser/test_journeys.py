@@ -557,13 +557,15 @@ DOWNLOADS = {
 
 
 OTHER_FILE = """addEventListener("click", ({ target: link }) => {
+  if (!link.href?.endsWith("END")) return;
   link.download = link.href.split("/").pop();
   link.href = "data:,<p>No such page";
 }, true)"""
 
 
 @harmed(Harm("Timeout", script="addEventListener('click', (event) => event.preventDefault())"))
-@harmed(Harm("invalid syntax", script=OTHER_FILE))
+@harmed(Harm("invalid syntax", script=OTHER_FILE.replace("END", ".py")))
+@harmed(Harm("no element found", script=OTHER_FILE.replace("END", ".svg")))
 def test_downloads_come_under_their_names_and_can_be_read(page: Page, address: str) -> None:
     for where, wanted in DOWNLOADS.items():
         opened(page, f"{address}{where}")
