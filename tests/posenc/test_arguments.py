@@ -63,7 +63,7 @@ every_call = pytest.mark.parametrize("given", [*FORMULAS, *LAYERS], ids=lambda g
 
 def test_no_function_and_no_layer_is_left_out() -> None:
     """But for those that take functions, dates or files, which have tests of their own."""
-    others = {"check_padding", "PaddingChange", "PaddingReport", "same_bag", "to_seconds"}
+    others = {"check", "check_padding", "PaddingChange", "PaddingReport", "same_bag", "to_seconds"}
     others |= {"equivariance_error", "invariance_error", "from_config", "RotaryConfig", "LayerRotation"}
     assert set(public()) - others == {given.function.__name__ for given in (*FORMULAS, *LAYERS)}
 
