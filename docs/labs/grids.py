@@ -14,17 +14,24 @@
 # the place of one patch and see which other patches it attends to, for about twenty minutes. In each section
 # **predict** first, then run the cell, then change something.
 #
-# Symbols: $t_1$ and $t_2$ are the row and the column of the patch that looks. Its scores are multiplied by $g$, so a
-# larger $g$ makes its attention sharper. $w$ are its weights after the softmax. θ is the direction along which a pair
-# of RoPE looks, if all pairs have the same direction, and θᵢ if each pair has one of its own. All patches have the
-# same content, so only their positions differ.
+# All patches have the same content, so only their positions differ. The symbols:
+#
+# - $t_1$, $t_2$: row and column of the patch that looks
+# - $g$: what its scores are multiplied by, so a larger $g$ makes its attention sharper
+# - $w$: its weights after the softmax
+# - θ: the direction along which a pair of RoPE looks, if all pairs have the same one; θᵢ if each has its own
 
 # %% [markdown] lang="zh"
 # # 图块看见什么 {#grids-lab}
 #
 # [网格](../grids.md)一章让每个图块在每条轴上都有一个坐标。这里请你站到一个图块的位置上往外看，大约二十分钟。每一节的做法都一样：先**预测**，再运行，然后改点什么。
 #
-# 记号：$t_1$、$t_2$ 是正在看的图块的行和列，$g$ 是乘在这个图块的分数上的系数，$w$ 是 softmax 之后的权重，θ 是所有频率对共同的方向，θᵢ 是第 i 对自己的方向。所有图块内容相同，差别只在位置。
+# 所有图块内容相同，差别只在位置。记号如下：
+#
+# - $t_1$、$t_2$：正在看的图块的行和列
+# - $g$：乘在这个图块的分数上的系数，越大，注意力越集中
+# - $w$：softmax 之后的权重
+# - θ：所有频率对共同的方向；θᵢ：各对方向不同时，第 i 对的方向
 
 # %%
 import matplotlib.pyplot as plt

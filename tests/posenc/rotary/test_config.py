@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -162,7 +162,7 @@ def test_unknown_fields_that_sound_like_positions_are_refused(planted: dict[str,
         name,
     )
     for config in (LLAMA | planted, {"model_type": "unheard", "head_dim": 8, "rope_theta": 1e4} | planted):
-        layout = None if config["model_type"] == "llama" else "half"
+        layout: Literal["half"] | None = None if config["model_type"] == "llama" else "half"
         with pytest.raises(ValueError, match=f"not read: {name}: "):
             from_config(config, layout=layout)
         assert from_config(config, layout=layout, handled=(name,)).kinds
