@@ -242,7 +242,7 @@ def tried_table(*, lang: Literal["en", "zh"] = "en") -> str:
 
 
 def _text(results: dict[str, Any]) -> str:
-    """JSON with a row a line."""
+    """JSON with one row on each line."""
     rows = ",\n".join(f"  {json.dumps(row)}" for row in results["rows"])
     return f'{{"versions": {json.dumps(results["versions"])}, "rows": [\n{rows}\n]}}'
 

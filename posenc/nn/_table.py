@@ -13,10 +13,10 @@ from torch import Tensor, nn
 class FixedTable(nn.Module):
     """A layer with a table that is not trained, not saved and never cast, and that no loader can spoil.
 
-    Whoever makes a model on the meta device later fills its buffers with whatever is in memory, sure that a
-    checkpoint or an initialisation will follow. So the table is not a buffer. It comes from NumPy, which no
-    mode of torch reaches, and follows the layer to any device but meta; a buffer without elements tells where
-    the layer is, whoever moved it. A forward pass takes what it reads to the device of its input: right
+    A program that makes a model on the meta device later fills its buffers with whatever is in memory, because
+    it relies on a checkpoint or an initialisation to follow. So the table is not a buffer. It comes from NumPy,
+    which no mode of torch reaches, and follows the layer to any device but meta; a buffer without elements tells
+    where the layer is, however it got there. A forward pass takes what it reads to the device of its input: right
     wherever the table lies, and fast after `.to(device)`, which brings the table along.
 
     A subclass names in `_fixed` the attributes that its table is made from, and calls `_keep` at the end of

@@ -95,7 +95,7 @@ def table_sum(x: Array, pe: Array, *, tokens: Sequence[str] | None = None, lang:
 def training_panels(
     embedding: Array, codes: Array, *, tokens: Sequence[str] | None = None, lang: Lang = "en"
 ) -> Figure:
-    """What training has changed since its start: a column a step, embeddings above, position codes below.
+    """What training has changed since its start: one column for each step, embeddings above, position codes below.
 
     Each panel is a table of changes, all with one scale, and says the largest. White has not moved.
 

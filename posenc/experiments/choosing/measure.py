@@ -407,7 +407,7 @@ def _needs(scheme: Candidate, *, shift: bool) -> Pairs:
     for keys in torch.eye(n, dtype=v.dtype).split(sizes.head_dim, dim=1):  # values that tell keys apart
         weights.append(layer.attend(q, k, keys.expand(len(v), -1, -1), places, causal=causal) - empty)
     scores = torch.cat(weights, dim=-1)[:, n // 2 :, : n // 2].log()
-    scores = scores - scores.mean(dim=-1, keepdim=True)  # softmax leaves them but for a number a row
+    scores = scores - scores.mean(dim=-1, keepdim=True)  # a number added to a row does not change its softmax
     if int(torch.linalg.matrix_rank(scores, rtol=1e-10).max()) <= sizes.head_dim + _FEW:
         return "no"
     return "offsets" if shift and hooks.attend is None and scheme.tokens == "line" else "yes"

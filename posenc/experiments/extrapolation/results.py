@@ -35,7 +35,7 @@ class Results:
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """The lengths that the trained models were asked at; the first is that of training."""
+        """The lengths at which the trained models were tested; the first is that of training."""
         return tuple(self.data["lengths"])
 
     @property
@@ -69,7 +69,7 @@ class Results:
         return found
 
     def curve(self, scheme: str, task: str, *, steps: int | None = None) -> np.ndarray:
-        """(seeds, looks): the score at the trained length during the training, asked at equal distances."""
+        """(seeds, looks): the score at the trained length during the training, measured at equal distances."""
         first = self.data["schemes"][self._known("scheme", scheme, self.schemes)].get("begins", scheme)
         return np.array(self._row(first, task, "usual", steps)["curve"])
 

@@ -332,7 +332,7 @@ def _ask(model: Transformer, task: Task, tokens: int) -> tuple[tuple[float, ...]
 
 
 def floor_scores(task: Task = TASKS["language"], tokens: int = Settings.asked_tokens) -> tuple[float, ...]:
-    """The perplexities of the best reader, who counts, on the texts that the models are asked."""
+    """The perplexities of the best reader, who counts, on the texts on which the models are tested."""
     found = []
     for n in LENGTHS:
         ids, targets = _questions(task, n, tokens)
