@@ -1,5 +1,5 @@
 # ---
-# title-en: Train short, ask long
+# title-en: Train short, test long
 # title-zh: 短文训练，长文考试
 # description-en: A lab of twenty minutes. Train a small Transformer on 32 tokens, ask it at 256, look where its attention went, and mend it without training.
 # description-zh: 二十分钟的实验：用 32 个词元训练一个小 Transformer，拿 256 个去考，看注意力去了哪里，再不经训练把它修好。
@@ -8,7 +8,7 @@
 # ---
 
 # %% [markdown] lang="en"
-# # Train short, ask long {#extrapolation-lab}
+# # Train short, test long {#extrapolation-lab}
 #
 # The chapter [past the trained length](../extrapolation.md) has the reasons and the results of many trainings. Here
 # you train one model yourself, look at its attention and change its positions, for about twenty minutes. In each
