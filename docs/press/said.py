@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 PLACE = "<!-- said -->"
 _SECTION = re.compile(r"^## [^\n]*\{#false\}\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-_ITEM = re.compile(r'^(?:\*\*|- )["“](.+?)[.。]?["”]', re.MULTILINE)
-_QUOTED = re.compile(r'^(\*\*|- )(["“](.+?)[.。]?["”])', re.MULTILINE)
+_ITEM = re.compile(r'^(\*\*|- )(["“](.+?)[.。]?["”])', re.MULTILINE)
 _ROW = re.compile(r'^\| \[["“](.+?)["”]\]\([^()]*\)\{#(row-[\w-]+)\} \| (.+?) \|', re.MULTILINE)
 
 
@@ -27,7 +26,7 @@ def sayings(text: str) -> list[str]:
     ['All is well', 'So it is']
     """
     section = _SECTION.search(text)
-    return _ITEM.findall(section[1]) if section else []
+    return [item[3] for item in _ITEM.finditer(section[1])] if section else []
 
 
 def _rows(claims: str) -> dict[str, tuple[str, str]]:
@@ -46,7 +45,7 @@ def linked(markdown: str, book: Path) -> str:
         row, verdict = rows.get(item[3], ("", ""))
         return f'{item[1]}[{item[2]}](claims.md#{row} "{verdict}")' if row else item[0]
 
-    return markdown[: section.start()] + _QUOTED.sub(link, section[0]) + markdown[section.end() :]
+    return markdown[: section.start()] + _ITEM.sub(link, section[0]) + markdown[section.end() :]
 
 
 def gathered(markdown: str, book: Book) -> str:

@@ -1,35 +1,19 @@
 """Faults of peers, planted in tiny models of transformers: posenc.check.all names their cause in its first line."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 from torch import nn
 
-import posenc.check
-from posenc.check.tried import tiny_model
 from tests.peers import modeling, peer
+from tests.posenc.peers.faulty import Faults, made
 
-Fault = Callable[[pytest.MonkeyPatch], Any]
 pytestmark = pytest.mark.slow
 
 
-def made(name: str, **fields: Any) -> Any:
-    """A tiny model of transformers; skipped without them."""
-    peer("transformers")
-    return tiny_model(name, **fields)
-
-
-FAULTS: dict[str, tuple[Fault, str]] = {}  # with words of the cause
-
-
-def planted(words: str) -> Callable[[Fault], Fault]:
-    def kept(fault: Fault) -> Fault:
-        FAULTS[fault.__name__] = fault, words
-        return fault
-
-    return kept
+FAULTS = Faults()
+planted = FAULTS.planted
 
 
 def turned(module: Any, cos: torch.Tensor, sin: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
@@ -293,8 +277,4 @@ def deepseek_keys_by_halves(patch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_of_a_peer_is_named_in_the_first_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    fault, words = FAULTS[name]
-    report = posenc.check.all(fault(monkeypatch))
-    first = sorted(report.findings, key=lambda finding: finding.ok)[0]
-    assert not first.ok, report
-    assert words in first.look, report
+    FAULTS.must_be_named(name, monkeypatch)

@@ -4,35 +4,20 @@ At first ten of fourteen were named, two raised a fault with another cause, and 
 of DeepSeek in the other layout, which only weights from elsewhere could show.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
 
-import posenc.check
-from posenc.check.tried import tiny_model
 from tests.peers import modeling, peer
+from tests.posenc.peers.faulty import Faults, made
 
 Patch = pytest.MonkeyPatch
 pytestmark = pytest.mark.slow
 
 
-def made(name: str, **fields: Any) -> Any:
-    """A tiny model of transformers; skipped without them."""
-    peer("transformers")
-    return tiny_model(name, **fields)
-
-
-FAULTS: dict[str, tuple[Callable[[Patch], Any], str]] = {}  # with words of the cause
-
-
-def planted(words: str) -> Callable[[Callable[[Patch], Any]], Callable[[Patch], Any]]:
-    def kept(fault: Callable[[Patch], Any]) -> Callable[[Patch], Any]:
-        FAULTS[fault.__name__] = fault, words
-        return fault
-
-    return kept
+FAULTS = Faults()
+planted = FAULTS.planted
 
 
 @planted("the mask while decoding")
@@ -204,8 +189,4 @@ def opt_forgets_its_two_rows_while_decoding(patch: Patch) -> Any:
 
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_of_a_peer_is_named_in_the_first_line(name: str, monkeypatch: Patch) -> None:
-    fault, words = FAULTS[name]
-    report = posenc.check.all(fault(monkeypatch))
-    first = sorted(report.findings, key=lambda finding: finding.ok)[0]
-    assert not first.ok, report
-    assert words in first.look, report
+    FAULTS.must_be_named(name, monkeypatch)
