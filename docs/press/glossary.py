@@ -7,10 +7,8 @@ from functools import cache
 from html import escape
 from pathlib import Path
 
-import yaml
-
 from press.cache import ROOT
-from press.pages import front_matter
+from press.pages import front_matter, loaded
 
 FILE = ROOT / "docs" / "terms.yml"
 _PIECES = re.compile(r'(<(?:span|div) class="arithmatex">.*?</(?:span|div)>|<[^>]+>)', re.DOTALL)
@@ -54,7 +52,7 @@ def terms() -> tuple[Term, ...]:
 
 def read(text: str) -> Iterator[Term]:
     """The terms in the text of such a file."""
-    listed = yaml.safe_load(text)
+    listed = loaded(text)
     for kind in ("terms", "claims"):
         for entry in listed.get(kind, []):
             english, chinese = entry.get("note", ("", ""))

@@ -9,10 +9,9 @@ import os
 import subprocess
 from typing import Any
 
-import yaml
-
 from press.book import Book
 from press.cache import ROOT, shown
+from press.pages import loaded
 
 LICENCE = "https://creativecommons.org/licenses/by/4.0/"
 
@@ -36,7 +35,7 @@ def site_url() -> str:
 
 
 def _citation() -> dict[str, Any]:
-    found: dict[str, Any] = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    found: dict[str, Any] = loaded((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     return found
 
 

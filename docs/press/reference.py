@@ -16,10 +16,8 @@ from pathlib import Path
 from textwrap import dedent, indent
 from typing import Any
 
-import yaml
-
 from press import cache as kept
-from press.pages import front_matter, parse
+from press.pages import front_matter, loaded, parse
 from press.running import dependencies
 
 FILE = kept.ROOT / "docs" / "api.yml"
@@ -70,7 +68,7 @@ class Entry:
 @cache
 def entries() -> tuple[Entry, ...]:
     """All of them, in the order of the file."""
-    listed = yaml.safe_load(FILE.read_text(encoding="utf-8"))
+    listed = loaded(FILE.read_text(encoding="utf-8"))
     return tuple(
         Entry(path, page, group, section)
         for page, groups in listed.items()

@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-import yaml
-
 from press import BookError
 from press.cache import ROOT
-from press.pages import CHINESE, front_matter
+from press.pages import CHINESE, front_matter, loaded
 
 BIB = ROOT / "docs" / "references.bib"
 PAGE = "references.md"
@@ -136,7 +134,7 @@ def listed(book: Path) -> str:
 
 def book_entry(book: Path) -> str:
     """The book itself, from CITATION.cff, and where all entries are as one file."""
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    cited = loaded((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     fields = {
         "author": "{posenc authors}",
         "title": f"{{{cited['title']}}}",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import torch
 from torch import Tensor, nn
@@ -172,12 +173,12 @@ def probe_sum(
     seed = integer("seed", seed, minimum=0)
     noise = number("noise", noise, at_least=0)
     with one_thread():
-        return _probe_sum(dim, n_tokens, length, noise, max_pairs, torch.Generator().manual_seed(seed))
+        return _probe_sum(dim, n_tokens, length, noise, max_pairs, seed)
 
 
-def _probe_sum(
-    dim: int, n_tokens: int, length: int, noise: float, max_pairs: int, generator: torch.Generator
-) -> ProbeResult:
+@lru_cache(maxsize=16)  # a page in each language asks for the same
+def _probe_sum(dim: int, n_tokens: int, length: int, noise: float, max_pairs: int, seed: int) -> ProbeResult:
+    generator = torch.Generator().manual_seed(seed)
     embeddings = torch.randn(n_tokens, dim, generator=generator, dtype=torch.float64)
     codes = sinusoidal_encoding(length, dim, dtype=torch.float64)
     pairs = torch.randperm(n_tokens * length, generator=generator)[:max_pairs]

@@ -94,7 +94,7 @@ class Runs:
             job = [parts for parts in self.missing(units) if self.key(parts).own not in seen]
             seen |= {self.key(parts).own for parts in job}
             jobs += [job] * bool(job)
-        return sorted(jobs, key=lambda job: "posenc.experiments" not in "".join(job[0]))
+        return sorted(jobs, key=lambda job: ("posenc.experiments" not in "".join(job[0]), -len(job)))
 
     def run(self, twins: Iterable[list[Parts]]) -> None:
         """Runs all units that are not in the cache, those that share a process together."""
@@ -218,14 +218,14 @@ class Workers:
 
 
 def twins(*books: Mapping[str, pages.Page]) -> list[list[Parts]]:
-    """The blocks of books that share a process: those of one place, those of a page that train alike."""
-    found: dict[tuple[str, object], list[Parts]] = {}
+    """The blocks of books that share a process: those of one place, and those that train alike, wherever they stand."""
+    found: dict[object, list[Parts]] = {}
     for book in books:
         for name, page in book.items():
             for place, unit in enumerate(page.blocks):
                 parts = [part.code for part in unit.parts]
                 trains = _TRAINS.search("".join(parts))
-                found.setdefault((name, trains[0] if trains else place), []).append(parts)
+                found.setdefault(trains[0] if trains else (name, place), []).append(parts)
     return list(found.values())
 
 

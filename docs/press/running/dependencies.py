@@ -13,6 +13,7 @@ all of posenc. Which modules a run really executes is compared with this (book_b
 import ast
 import contextlib
 import functools
+import os
 import re
 import threading
 from collections.abc import Iterable, Iterator
@@ -34,31 +35,32 @@ class Sources:
         self.package = package
         self.files: dict[str, Path] = {}
         self.data: list[Path] = []
-        for path in sorted(package.rglob("*")):
+        self.stamp = _stamp(package)
+        self._inside = {package / name: name for name, _ in self.stamp}
+        for path in self._inside:
             if path.suffix == ".py":
                 parts = path.relative_to(package.parent).with_suffix("").parts
                 self.files[".".join(parts).removesuffix(".__init__")] = path
-            elif path.is_file() and "__pycache__" not in path.parts:
+            else:
                 self.data.append(path)
         self.all: Use = (package.name, "*")
-        self.stamp = [(path, path.stat().st_mtime_ns) for path in [*self.files.values(), *self.data]]
         # as they are when first asked for
         self._bytes = functools.cache(Path.read_bytes)
-        self._tree = functools.cache(lambda module: parsed(self._text(module)))
-        self._uses = functools.cache(lambda module: self._used_by(self._text(module), module))
+        self._tree = functools.cache(lambda module: parsed(self.text(module)))
+        self._uses = functools.cache(lambda module: self._used_by(self.text(module), module))
         self._leads, self._bound = functools.cache(self._lead), functools.cache(self._binds)
         self.reach = functools.cache(self._reach)
 
     def current(self) -> bool:
         """Whether the files are still those that were found."""
-        return Sources(self.package).stamp == self.stamp
+        return _stamp(self.package) == self.stamp
 
     def digest(self, code: str) -> str:
         """One name for all that `code` can reach, and for how its names lead there."""
         modules, ways = self.reach(code)
         parts: list[str | bytes] = [f"{module}:{name}" for module, name in sorted(ways)]
         for path in [*(self.files[module] for module in sorted(modules)), *self.data]:
-            parts += [path.relative_to(self.package).as_posix(), self._bytes(path)]
+            parts += [self._inside[path], self._bytes(path)]
         return cache.key(*parts)
 
     def asked(self, code: str) -> set[str]:
@@ -78,7 +80,7 @@ class Sources:
     @functools.cached_property
     def imports(self) -> list[tuple[str, list[str]]]:
         """What each module imports, as it is written: what can be reached of others depends on no more."""
-        return [(module, _IMPORT.findall(self._text(module))) for module in sorted(self.files)]
+        return [(module, _IMPORT.findall(self.text(module))) for module in sorted(self.files)]
 
     def _reach(self, code: str) -> tuple[set[str], set[Use]]:
         """The modules that `code` can reach, and the names by which it and they ask for each other."""
@@ -105,9 +107,10 @@ class Sources:
     def files_of(self, code: str) -> set[str]:
         """The files that a run of `code` may execute, 'posenc/naive.py'."""
         modules = self.reach(code)[0] | set(filter(self.only_passes_on, self.files))
-        return {self.files[module].relative_to(self.package.parent).as_posix() for module in modules}
+        return {f"{self.package.name}/{self._inside[self.files[module]]}" for module in modules}
 
-    def _text(self, module: str) -> str:
+    def text(self, module: str) -> str:
+        """What stands in the file of a module."""
         return self._bytes(self.files[module]).decode(errors="replace")
 
     def _lead(self, module: str, name: str) -> tuple[set[str], set[Use]]:
@@ -193,10 +196,21 @@ _known: dict[Path, Sources] = {}
 
 def sources(package: Path = cache.PACKAGE) -> Sources:
     """The modules of a package as they are now, read once as long as they stay so."""
-    now = Sources(package)
-    if package not in _known or _known[package].stamp != now.stamp:
-        _known[package] = now
+    if package not in _known or not _known[package].current():
+        _known[package] = Sources(package)
     return _known[package]
+
+
+def _stamp(package: Path) -> list[tuple[str, int]]:
+    """The files of a package, and when each of them has changed."""
+    found, folders = list[tuple[str, int]](), [""]
+    for folder in folders:
+        for entry in os.scandir(package / folder):
+            if entry.is_dir():
+                folders += [f"{folder}{entry.name}/"] * (entry.name != "__pycache__")
+            else:
+                found.append((folder + entry.name, entry.stat().st_mtime_ns))
+    return sorted(found, key=lambda file: file[0].split("/"))
 
 
 @functools.lru_cache(8)

@@ -152,9 +152,15 @@ def needs(code: str) -> str:
 def imported(code: str) -> set[str]:
     """What a block imports, by itself and by the modules of posenc that it can reach."""
     sources = dependencies.sources()
-    texts = [code, *(sources.files[module].read_text(encoding="utf-8") for module in sources.reach(code)[0])]
-    found = {name for text in texts for names in _IMPORTS.findall(text) for name in names}
+    texts = [code, *map(sources.text, sources.reach(code)[0])]
+    found = set[str]().union(*map(_named, texts))
     return found | {"torch"} if _TORCH.search(code) else found
+
+
+@functools.lru_cache(maxsize=1024)
+def _named(text: str) -> set[str]:
+    """What a text imports by itself."""
+    return {name for names in _IMPORTS.findall(text) for name in names}
 
 
 def _parts(imported: set[str]) -> str:
