@@ -58,8 +58,8 @@ class KeyValueCache(NamedTuple):
         >>> largest_error(cache.moved([100, 101, 102]).keys, there.keys)
         0.0
         """
-        positions = np.asarray(positions)
-        keys = apply_rotary(self.keys, positions - self.positions)
+        positions = np.broadcast_to(positions, self.positions.shape)
+        keys = apply_rotary(self.keys, (positions - self.positions)[None])
         return self._replace(keys=keys, positions=positions)
 
     def put(self, slots: Any, new: KeyValueCache) -> None:

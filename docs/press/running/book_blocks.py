@@ -94,7 +94,7 @@ class Runs:
             job = [parts for parts in self.missing(units) if self.key(parts).own not in seen]
             seen |= {self.key(parts).own for parts in job}
             jobs += [job] * bool(job)
-        return sorted(jobs, key=lambda job: ("posenc.experiments" not in "".join(job[0]), -len(job)))
+        return sorted(jobs, key=lambda job: -len(job) * ("posenc.experiments" in "".join(job[0])))
 
     def run(self, twins: Iterable[list[Parts]]) -> None:
         """Runs all units that are not in the cache, those that share a process together."""
