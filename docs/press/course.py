@@ -12,8 +12,7 @@ tried, solved and handed in, with links. The minutes are those of the pages (`mi
 from pathlib import Path
 from typing import Any
 
-from press import exercises, pages
-from press.labs import is_lab
+from press import exercises, labs, pages
 
 PAGE = "course.md"
 _WORDS = {
@@ -72,7 +71,11 @@ def table(book: Path) -> str:
 
 
 def _weeks(book: Path) -> list[list[str]]:
-    return weeks(pages.read(book / PAGE).meta)
+    return weeks(_meta(book / PAGE))
+
+
+def _meta(page: Path) -> dict[str, Any]:
+    return pages.front_matter(labs.text(page))[0]
 
 
 def _week(names: list[str], book: Path) -> dict[str, tuple[int, list[str]]]:
@@ -83,9 +86,9 @@ def _week(names: list[str], book: Path) -> dict[str, tuple[int, list[str]]]:
         found[part] = found[part][0] + minutes, [*found[part][1], *links]
 
     for name in names:
-        page = pages.read(book / f"{name}.md")
-        title = page.meta["title"]
-        add("try" if is_lab(f"{name}.md") else "read", page.meta["minutes"], f"[{title}]({name}.md)")
+        meta = _meta(book / f"{name}.md")
+        title = meta["title"]
+        add("try" if labs.is_lab(f"{name}.md") else "read", meta["minutes"], f"[{title}]({name}.md)")
         file, there = exercises.of_chapter(name, book)
         solved = [each.minutes for each in there if not each.teachers]
         add("solve", sum(solved), *([f"[{title}]({file}#{name})"] if solved else []))

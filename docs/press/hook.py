@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
 
-from jinja2 import Environment, pass_context
+from jinja2 import Environment, FileSystemBytecodeCache, pass_context
 from jinja2.runtime import Context
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
@@ -29,6 +29,7 @@ from press import (
     BookError,
     behind,
     books,
+    cache,
     cards,
     chinese,
     exports,
@@ -162,7 +163,10 @@ def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> None:
 
 
 def on_env(env: Environment, config: MkDocsConfig, files: Files) -> None:
-    """The books share Material's own files with the page at /."""
+    """The books share Material's own files with the page at /; templates are compiled once."""
+    compiled = cache.folder() / f"templates-{cache.version('jinja2')}-{cache.version('mkdocs')}"
+    compiled.mkdir(parents=True, exist_ok=True)
+    env.bytecode_cache = FileSystemBytecodeCache(str(compiled))
     if not BOOK.language:
         return
     theme, shared = str(material.material()), set[str]()
@@ -342,5 +346,6 @@ def finish_pages(site: Path) -> dict[str, Kept]:
 
 
 def on_serve(server: LiveReloadServer, config: MkDocsConfig, builder: Callable[..., None]) -> None:
+    server.build_delay = 0.1  # seconds, enough for the files of one save; an author waits for them each time
     if not BOOK.language:
         behind.BEHIND.attach(server, Path(config.config_file_path).parent)

@@ -8,9 +8,9 @@ run yet is the last one that was made of the same source, where there is one, an
 """
 
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -103,17 +103,23 @@ class KeptPages:
         return name in self.pages
 
     def _sources(self, name: str) -> list[str]:
-        """The text of a page, with what is made for it, and of the chapters whose blocks or sayings it collects."""
-        text = made.filled(self.book.text(name), self.book.folder)
-        chapters = [self.book.folder / f"{chapter}.md" for chapter in snippets.chapters(text)]
-        chapters += sorted(self.book.folder.glob("*.md")) if said.PLACE in text else []
-        return [text, *(path.read_text(encoding="utf-8") for path in chapters if path.is_file())]
+        """The text of a page with what is made for it, the blocks that it collects, and the sayings if it has these."""
+        book = self.book
+        text = made.filled(snippets.filled(book.text(name), book.folder), book.folder)
+        chapters = sorted(book.folder.glob("*.md")) if said.PLACE in text else []
+        return [text, *map(repr, (said.sayings(path.read_text(encoding="utf-8")) for path in chapters))]
 
 
 def _common(book: Book, names: list[str], configs: Iterable[Path]) -> str:
     """One name for what all pages of a book depend on, besides their own text and posenc."""
-    libraries = sorted({(each.name, each.version) for each in metadata.distributions()})
-    parts: list[str | bytes] = [book.language, book.url, str(book.executes), repr(libraries), cache.digest()]
+    libraries = {each.name for folder in sys.path for each in Path(folder).glob("*.dist-info")}
+    parts: list[str | bytes] = [
+        book.language,
+        book.url,
+        str(book.executes),
+        *sorted(libraries),
+        cache.digest(),
+    ]
     parts += [page_facts.repository(), (cache.ROOT / "CITATION.cff").read_bytes()]
     if pyodide.there():  # which blocks run in the page depends on what modules of posenc import
         parts += [json.dumps(pyodide.config(), sort_keys=True), repr(dependencies.sources().imports)]

@@ -34,9 +34,11 @@ def site_url() -> str:
     return f"https://{owner}.github.io/{name}/" if name else ""
 
 
-def _citation() -> dict[str, Any]:
-    found: dict[str, Any] = loaded((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    return found
+def _citation() -> Any:
+    return _read((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+
+
+_read = functools.lru_cache(maxsize=1)(loaded)
 
 
 @functools.cache
