@@ -256,8 +256,9 @@ def train_recipe(
     if way not in WAYS:
         raise ValueError(f"way must be one of {', '.join(WAYS)}, got {way!r}")
     steps = steps or Steps()
-    first = _first(integer("seed", seed, minimum=0), number("first_rate", first_rate, above=0), steps)
-    return _extended(way, first, seed, number("rate", rate, above=0), steps)
+    first_rate, rate = number("first_rate", first_rate, above=0), number("rate", rate, above=0)
+    first = _first(integer("seed", seed, minimum=0), first_rate, steps)
+    return _extended(way, first, seed, rate, steps)
 
 
 def _first(seed: int, rate: float, steps: Steps) -> _Reader:

@@ -16,8 +16,8 @@ ALWAYS = "zh/sinusoidal.html"
 
 @pytest.fixture(
     scope="module",
-    params=[10, pytest.param(1, marks=pytest.mark.slow)],
-    ids=["a tenth, in both languages", "every page"],
+    params=[20, pytest.param(1, marks=pytest.mark.slow)],
+    ids=["a twentieth, in both languages", "every page"],
 )
 def visits(request: pytest.FixtureRequest, browser: Browser, site: Path) -> dict[str, Visit]:
     """A visit to pages, by their names. Axe sees every eighth in all looks, and in slow tests each page on both screens
