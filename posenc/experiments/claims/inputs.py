@@ -10,12 +10,20 @@ from posenc import (
     concat_positions,
     grid_encoding,
     integer_encoding,
+    laplacian_eigenvectors,
     one_hot_encoding,
+    random_walk_probabilities,
     sinusoidal_encoding,
+    sinusoidal_wavelengths,
+    time_encoding,
 )
+from posenc.experiments.addition import probe_sum
 from posenc.experiments.claims.ledger import Found, claim, found
+from posenc.experiments.times import train_gap_task
+from posenc.grids import interpolate_grid
 from posenc.naive import argmax_positions
-from posenc.nn import LearnedEncoding, SinusoidalEncoding
+from posenc.nn import LearnedEncoding, SinusoidalEncoding, TimeEncoding
+from posenc.rotary import mrope_coordinates, mrope_frequencies
 from posenc.sinusoidal import code_distance
 
 
@@ -188,3 +196,125 @@ def anchors_know_the_centre() -> Found:
         far=line[-1],
         distinct=len(np.unique(middle)),
     )
+
+
+@claim("only if", "addition.md#false")
+def addition_pollutes() -> Found:
+    """200 tokens and 64 positions in eight numbers: how often a linear reader and the nearest pair name the token."""
+    result = probe_sum(8, max_pairs=4000)
+    linear, nearest = result.linear_token, result.nearest_token
+    return found(linear < 0.5, nearest > 0.99, linear=linear, nearest=nearest)
+
+
+@claim("false", "naive.md#false")
+def bounded_never_drowns() -> Found:
+    """The share of the code in the squared length of a sum, for embeddings that start small or not."""
+    code = (np.asarray(sinusoidal_encoding([7], 512)) ** 2).sum()
+    small, usual = (code / (code + 512 * std**2) for std in (0.02, 1.0))
+    return found(small < 0.5, small=small, usual=usual)
+
+
+@claim("only if", "learned.md#false")
+def table_replaces_code() -> Found:
+    """Both added to 100 tokens, and to one more."""
+    code, table = SinusoidalEncoding(8, dropout=0.0), LearnedEncoding(8, max_len=100, dropout=0.0)
+    x = torch.zeros(1, 100, 8)
+    same = code(x).shape == table(x).shape
+    try:
+        table(torch.zeros(1, 101, 8))
+    except ValueError:
+        return found(same, code(torch.zeros(1, 101, 8)).isfinite().all(), last=99)
+    return found(same, False, last=100)
+
+
+@claim("false", "graphs.md#false")
+def first_eigenvectors_are_the_code() -> Found:
+    """A ring of eight nodes: its two smoothest waves, and both turned by 30 degrees."""
+    step = np.roll(np.eye(8), 1, axis=0)
+    ring = step + step.T
+    waves = np.asarray(laplacian_eigenvectors(ring, 2).vectors)
+    turn = np.pi / 6
+    turned = waves @ np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+    laplacian = np.eye(8) - ring / 2
+    values = [np.linalg.norm(laplacian @ w, axis=0) / np.linalg.norm(w, axis=0) for w in (waves, turned)]
+    apart = np.abs(waves - turned).max()
+    return found(apart < 1e-9, np.allclose(values[0], values[1]) and apart > 0.1, apart=apart)
+
+
+@claim("false", "graphs.md#false")
+def rule_for_the_sign() -> Found:
+    """The smoothest wave of a path, its first largest number made positive, in two numberings of the nodes."""
+    path = np.eye(4, k=1) + np.eye(4, k=-1)
+
+    def code(order: list[int]) -> np.ndarray:
+        wave = np.asarray(laplacian_eigenvectors(path[np.ix_(order, order)], 1).vectors)[:, 0]
+        largest = np.flatnonzero(np.abs(wave) > np.abs(wave).max() - 1e-9)[0]
+        of_node = np.empty(4)
+        of_node[order] = wave * np.sign(wave[largest])
+        return of_node
+
+    apart = np.abs(code([0, 1, 2, 3]) - code([3, 2, 1, 0])).max()
+    return found(apart < 1e-9, apart=apart)
+
+
+@claim("false", "graphs.md#alike")
+def longer_code_tells_all() -> Found:
+    """The rook's graph and one that is not the same: random walks of 20 steps, and all eigenvalues."""
+    square = np.arange(16)
+    down, right = (square // 4 - square[:, None] // 4) % 4, (square % 4 - square[:, None] % 4) % 4
+    rook = ((down == 0) ^ (right == 0)).astype(float)
+    near = [(0, 1), (1, 0), (1, 1), (0, 3), (3, 0), (3, 3)]
+    other = sum(((down == i) & (right == j)).astype(float) for i, j in near)
+    walks = [np.sort(random_walk_probabilities(graph, 20), axis=0) for graph in (rook, other)]
+    values = [np.linalg.eigvalsh(graph) for graph in (rook, other)]
+    cliques = [np.trace(np.linalg.matrix_power(g[np.ix_(g[0] > 0, g[0] > 0)], 3)) for g in (rook, other)]
+    alike = np.allclose(walks[0], walks[1]) and np.allclose(values[0], values[1])
+    return found(not alike, alike and cliques[0] != cliques[1], nodes=16, steps=20)
+
+
+@claim("false", "grids.md#resize")
+def antialias_when_smaller() -> Found:
+    """A table of 14 × 14 places resampled to 24 × 24, with and without antialias."""
+    table = grid_encoding((14, 14), 64, base=100)
+    plain, smooth = (interpolate_grid(table, (14, 14), (24, 24), antialias=each) for each in (False, True))
+    apart = np.linalg.norm(smooth - plain) / np.linalg.norm(plain)
+    return found(apart < 1e-6, apart=apart)
+
+
+@claim("false", "grids.md#mrope")
+def every_pair_of_mrope() -> Found:
+    """Two patches of one picture: how many of 64 pairs turn differently, in Qwen2-VL and in Qwen3-VL."""
+    first, second = np.asarray(mrope_coordinates([(1, 2, 2)]))[[0, 3]]
+    alike = {
+        name: int(((second - first) @ mrope_frequencies(128, sections, interleaved=turns) == 0).sum())
+        for name, sections, turns in (("qwen2", (16, 24, 24), False), ("qwen3", (24, 20, 20), True))
+    }
+    return found(max(alike.values()) == 0, **alike)
+
+
+@claim("false", "times.md#learned-scale")
+def scale_finds_the_unit() -> Found:
+    """Periods from 2 to 32 seconds, times in minutes: the scale that training finds, where 60 would be right."""
+    layer = TimeEncoding(16, shortest=2.0, longest=32.0, learned_scale=True)
+    run = train_gap_task(layer, unit=60)
+    scale = run.scale or 1.0
+    return found(abs(scale / 60 - 1) < 0.1, scale=scale, right=run.by_seconds[10])
+
+
+@claim("false", "times.md#periodic")
+def sinusoids_suit_seasons() -> Found:
+    """Hours at width 64: the wavelength nearest to a day, and how far it has fallen behind after twelve days."""
+    waves = sinusoidal_wavelengths(64)
+    nearest = waves[np.abs(waves - 24).argmin()]
+    behind = abs(288 / nearest - 12)
+    return found(behind < 0.05, nearest=nearest, behind=behind)
+
+
+@claim("only if", "times.md#scale")
+def shorter_periods_are_better() -> Found:
+    """Two frames at 25 a second: codes whose shortest and longest period are 0.04 and 0.08, or 0.4 and 0.8 seconds."""
+    frames = np.array([0.0, 0.04, 0.08])
+    short, long = (time_encoding(frames, 4, shortest=s, longest=2 * s) for s in (0.04, 0.4))
+    # after two frames both short periods have gone round a whole number of times
+    again, apart = np.abs(short[2] - short[0]).max(), np.abs(long[2] - long[0]).max()
+    return found(np.abs(short[1] - short[0]).max() > 1, again < 1e-9, apart=apart)

@@ -89,15 +89,23 @@ _WORDS: dict[str, dict[str, str]] = {
         "claim": "Claim", "verdict": "Verdict", "about": "About", "measured": "Measured",
         "true": "true", "only if": "only if", "false": "false",
         "formulas": "formula", "code": "code", "precision": "precision", "order": "order",
-        "inputs": "input", "reach": "reach", "longer": "length", "padding": "padding",
+        "inputs": "input", "attention": "attention", "reach": "reach",
+        "longer": "length", "padding": "padding", "serving": "running",
     },
     "zh": {
         "claim": "说法", "verdict": "结论", "about": "关于", "measured": "测得",
         "true": "对", "only if": "有条件", "false": "错",
         "formulas": "公式", "code": "代码", "precision": "精度", "order": "顺序",
-        "inputs": "输入的数", "reach": "远近", "longer": "长度", "padding": "填充",
+        "inputs": "输入的数", "attention": "注意力", "reach": "远近",
+        "longer": "长度", "padding": "填充", "serving": "运行",
     },
 }  # fmt: skip
+
+
+@cache
+def _measured(name: str) -> Found:
+    """What was found, measured once for the tables of both languages."""
+    return CLAIMS[name].measure()
 
 
 def claim_table(*, lang: Literal["en", "zh"] = "en") -> str:
@@ -122,7 +130,7 @@ def claim_table(*, lang: Literal["en", "zh"] = "en") -> str:
     head = (f"[{words[name]}](#{name}){{#column-{name}}}" for name in ("verdict", "about"))
     rows: list[tuple[str, ...]] = [(words["claim"], *head, words["measured"]), ("---",) * 4]
     for each in CLAIMS.values():
-        text, measured = texts[each.name][lang], each.measure()
+        text, measured = texts[each.name][lang], _measured(each.name)
         named = f"[{opening}{text['said']}{closing}]({each.section}){{#row-{each.name}}}"
         about = f"[{words[each.group]}](#{each.group})"
         rows.append((named, words[each.verdict], about, text["shown"].format(**measured.numbers)))

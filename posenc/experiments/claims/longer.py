@@ -1,12 +1,16 @@
 """Claims about texts that are longer than those of training: angles computed, and trained models from their files."""
 
+import re
+
 import numpy as np
 import torch
 
-from posenc import sinusoidal_encoding, sinusoidal_frequencies
+from posenc import alibi_bias, kerple_bias, sinusoidal_encoding, sinusoidal_frequencies
+from posenc.experiments.choosing import held_lengths
 from posenc.experiments.claims.ledger import Found, claim, found
 from posenc.experiments.extrapolation import extrapolation_results
 from posenc.experiments.hybrids import hybrid_results
+from posenc.experiments.models import released_models
 from posenc.extrapolation import first_negative, turns, unseen_angles
 from posenc.nn import SinusoidalEncoding
 from posenc.relative import t5_bucket
@@ -163,3 +167,91 @@ def buckets_extrapolate() -> Found:
     }
     new_128, new_32 = (len(used[256] - used[n]) for n in (128, 32))
     return found(new_128 == 0, new_32 > 0, new_32=new_32)
+
+
+@claim("only if", "alibi.md#extrapolation")
+def alibi_at_any_length() -> Found:
+    defined = np.isfinite(alibi_bias(0.5, [10**6], 10**6 + 1)).all()
+    at_32, _, at_256 = _trained("alibi", "copy")
+    return found(defined, at_256 < 0.5 * at_32, at_32=at_32, at_256=at_256)
+
+
+@claim("only if", "relative.md#three-back")
+def biases_at_any_length() -> Found:
+    """T5 and KERPLE at a million tokens; T5 and FIRE on *back* at eight times the trained length."""
+    far = t5_bucket(np.array([-(10**6)])), kerple_bias(1.0, 1.0, [10**6], 9)
+    defined = all(np.isfinite(bias).all() for bias in far)
+    scores = [_trained(name, "back") for name in ("t5", "fire")]
+    return found(defined, max(far for _, _, far in scores) < 0.9, t5=scores[0][2], fire=scores[1][2])
+
+
+@claim("only if", "tables.md#tasks")
+def relative_at_any_length() -> Found:
+    """Of the relative schemes of the sweep: the longest text at which each solves *back* and *copy*."""
+    held = held_lengths(extrapolation_results())
+    names = ("rotary", "xpos", "alibi", "t5", "kerple", "fire")
+    back, copy = (sum(held[name][task] == 256 for name in names) for task in (0, 1))
+    return found(back > 0, copy < len(names), all=len(names), back=back, copy=copy)
+
+
+@claim("false", "extrapolation.md#false")
+def defined_so_it_works() -> Found:
+    """How many of the schemes trained on 32 tokens alone hold all three tasks up to 256."""
+    held = held_lengths(extrapolation_results())
+    untuned = {name: lengths for name, lengths in held.items() if not re.search("tuned|256|512", name)}
+    hold = sum(min(lengths) == 256 for lengths in untuned.values())
+    return found(hold == len(untuned), all=len(untuned), hold=hold)
+
+
+@claim("false", "choosing.md#false")
+def table_names_the_best() -> Found:
+    """Schemes trained on 32 tokens alone: whether one of them goes as far as any other in every task."""
+    held = {
+        n: v for n, v in held_lengths(extrapolation_results()).items() if not re.search("tuned|256|512", n)
+    }
+    best = [max(lengths[task] for lengths in held.values()) for task in range(3)]
+    leads = [{name for name, lengths in held.items() if lengths[task] == best[task]} for task in range(3)]
+    return found(set.intersection(*leads), back=best[0], copy=best[1], sort=best[2])
+
+
+@claim("only if", "locality.md#false")
+def local_is_better() -> Found:
+    """At eight times the trained length: perplexity, and *recall*, with all keys and with the last ones alone."""
+    plain, window = (_trained(name, "language")[2] for name in ("rotary", "rotary_window"))
+    far, near = (_trained(name, "recall")[2] for name in ("rotary", "rotary_window"))
+    return found(window < plain, near < 0.5 * far, plain=plain, window=window, far=far, near=near)
+
+
+@claim("false", "disentangled.md#false")
+def fourth_term_is_useless() -> Found:
+    """T5, whose bias is that term alone, beside a model without positions, on *back* at the trained length."""
+    t5, none = (_trained(name, "back")[0] for name in ("t5", "none"))
+    return found(t5 < none + 0.1, t5=t5, none=none)
+
+
+def _lengths() -> list[tuple[int, int]]:
+    """Of the models of the table: the length of training where the file gives it apart, and the limit."""
+    given = []
+    for model in released_models():
+        fields = model.config or {}
+        scaling = fields.get("rope_scaling") or fields.get("rope_parameters") or {}
+        first = scaling.get("original_max_position_embeddings") if isinstance(scaling, dict) else None
+        limit = fields.get("max_position_embeddings")
+        if limit:
+            given.append((int(first or limit), int(limit)))
+    return given
+
+
+@claim("only if", "longer.md#false")
+def limit_is_the_trained_length() -> Found:
+    """Of the models of the table that give a limit, those whose file gives a shorter length of training."""
+    shorter = sum(first < limit for first, limit in _lengths())
+    return found(shorter < len(_lengths()), shorter > 0, shorter=shorter, all=len(_lengths()))
+
+
+@claim("only if", "models.md#false")
+def trained_at_128k() -> Found:
+    """Of the models of the table with a limit above 100,000: what their files give as the length of training."""
+    long = [(first, limit) for first, limit in _lengths() if limit > 100_000]
+    shorter = [first for first, limit in long if first < limit]
+    return found(len(shorter) < len(long), shorter, all=len(long), shorter=len(shorter), least=min(shorter))

@@ -1,14 +1,19 @@
 """Claims about order: who is blind to it, and what gives it back."""
 
 from collections.abc import Callable
+from functools import cache
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 import torch
 
-from posenc import apply_rotary, causal_mask, dot_product_attention, sinusoidal_encoding
+from posenc import apply_rotary, causal_mask, dot_product_attention, integer_encoding, sinusoidal_encoding
 from posenc.experiments.claims.ledger import Found, claim, found
+from posenc.experiments.extrapolation import extrapolation_results
+from posenc.experiments.order import train_order_task
+from posenc.experiments.reordering import ReorderingResult, reordering_sentences, train_reordering
+from posenc.nn import RotaryEmbedding, SinusoidalEncoding
 from posenc.order import equivariance_error, invariance_error
 
 _RNG = np.random.default_rng(0)
@@ -84,3 +89,92 @@ def one_vector_a_sentence() -> Found:
     x = np.random.default_rng(0).normal(size=(5, 7, 8))
     shape = dot_product_attention(x, x, x)[0].shape
     return found(shape == (5, 8), shape == (5, 7, 8), sentences=shape[0], tokens=shape[1], dim=shape[2])
+
+
+@claim("only if", "hybrids.md#false")
+def bag_of_words() -> Found:
+    """Six orders of three tokens: an encoder and a decoder, both without positions."""
+    encoder, decoder = _distinct(), _distinct(mask=causal_mask(3))
+    return found(encoder == 1, decoder == 6, encoder=encoder, decoder=decoder)
+
+
+@claim("only if", "locality.md#false")
+def locality_gives_order() -> Found:
+    """A preference for near keys: the same on both sides, and on the left alone."""
+    both = _distinct(bias=-1.0 * _DISTANCE)
+    left = _distinct(bias=np.where(np.tri(3), -1.0, -9.0) * _DISTANCE)
+    return found(left == 6, both < 6, left=left, both=both)
+
+
+@claim("false", "naive.md#one-column")
+def nothing_from_integers() -> Found:
+    """The order task with an integer in one of 32 columns, and without positions."""
+
+    class InOneColumn(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            code = integer_encoding(x.shape[-2], 1, start=1, dtype=x.dtype)
+            return x + torch.nn.functional.pad(code, (0, x.shape[-1] - 1))
+
+    integers, none = (train_order_task(code, steps=100).accuracy for code in (InOneColumn(), None))
+    return found(integers < 0.6, integers=integers, none=none)
+
+
+@cache
+def _translated(scheme: str) -> ReorderingResult:
+    codes = {"sinusoidal": SinusoidalEncoding(32, dropout=0.0)}
+    return train_reordering(
+        codes.get(scheme), rotary=RotaryEmbedding(32) if scheme == "rotary" else None, steps=80
+    )
+
+
+@claim("false", "order.md#false")
+def loss_shows_order() -> Found:
+    """Translations of the chapter `reordering` by a model without positions: its loss, and what is right."""
+    run = _translated("none")
+    fell = run.losses[-1] < run.losses[0] / 2
+    return found(
+        fell and run.accuracy > 0.9, fell, first=run.losses[0], last=run.losses[-1], right=run.accuracy
+    )
+
+
+@claim("false", "reordering.md#false")
+def nothing_without_positions() -> Found:
+    """Which of the four words of a translation such a model gets right."""
+    subject, verb, _, last = _translated("none").word_accuracy
+    return found(max(verb, last) < 0.5, subject=subject, verb=verb, last=last)
+
+
+@claim("only if", "reordering.md#false")
+def rotary_equals_sinusoidal() -> Found:
+    """On the task of that page, and on *back* at twice the trained length."""
+    here = [_translated(name).accuracy for name in ("rotary", "sinusoidal")]
+    results = extrapolation_results()
+    at = results.lengths.index(64)
+    rotary, code = (results.scores(name, "back").mean(axis=0)[at] for name in ("rotary", "sinusoidal"))
+    return found(min(here) == 1, abs(rotary - code) > 0.1, rotary=rotary, sinusoidal=code)
+
+
+@claim("false", "reordering.md#false")
+def attention_aligns() -> Found:
+    """How often the largest weight of a word lies on the token that it translates, in the model with RoPE."""
+    hits = []
+    for source, weights in _translated("rotary").attention.items():
+        order = [0, 1, 2, 3] if source.endswith(".") else [0, 2, 3, 1]
+        hits += (weights.argmax(dim=1) == torch.tensor(order)).tolist()
+    share = float(np.mean(hits))
+    return found(share > 0.95, share=share, right=_translated("rotary").accuracy)
+
+
+@claim("only if", "reordering.md#false")
+def positions_raise_bleu() -> Found:
+    """Whether the words of a sentence, without their order, decide its translation: always, or if 我 is the subject."""
+    sentences = reordering_sentences()
+
+    def decided(chosen: dict[str, str]) -> float:
+        of_bag: dict[str, set[str]] = {}
+        for source, target in chosen.items():
+            of_bag.setdefault(" ".join(sorted(source.split())), set()).add(target)
+        return float(np.mean([len(targets) == 1 for targets in of_bag.values()]))
+
+    all_, mine = decided(sentences), decided({s: t for s, t in sentences.items() if s.startswith("我 ")})
+    return found(all_ == 0, mine == 1, all=all_, mine=mine)

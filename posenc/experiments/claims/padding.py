@@ -111,3 +111,14 @@ def left_pads_change_nothing() -> Found:
     rotary = np.abs(turned(batch[0], mask[0])[4:] - turned(_WORDS)).max()
     wrong, right = (np.abs(x - alone).max() for x in (place, counted))
     return found(max(right, rotary) < 1e-9, wrong > 0.1, place=wrong)
+
+
+@claim("false", "masks.md#false")
+def pads_are_ignored() -> Found:
+    """Pads whose scores are lower by 6 than those of five words: the share of attention of 4 and of 500 pads."""
+    share = {}
+    for pads in (4, 500):
+        scores = np.r_[np.zeros(5), np.full(pads, -6.0)]
+        _, weights = dot_product_attention(np.ones((1, 1)), scores[:, None], scores[:, None], scale=1.0)
+        share[f"pads_{pads}"] = weights[0, 5:].sum()
+    return found(share["pads_500"] < 0.01, **share)

@@ -6,6 +6,7 @@ from posenc import (
     alibi_bias,
     alibi_slopes,
     apply_rotary,
+    contextual_positions,
     dot_product_attention,
     forget_bias,
     rbf_centers,
@@ -13,6 +14,7 @@ from posenc import (
     sinusoidal_encoding,
     sinusoidal_frequencies,
 )
+from posenc.contextual import forget_positions
 from posenc.experiments.claims.ledger import Found, claim, found
 from posenc.locality import gaussian_weights, locality_profile, rbf_kernel, total_variation
 from posenc.rotary import head_frequencies, offset_query, rotary_matrix
@@ -198,3 +200,79 @@ def local_or_not() -> Found:
         weights = np.exp(scale * relative_kernel(np.arange(-100, 101), 64))
         within.append(weights[95:106].sum() / weights.sum())
     return found(within[1] < 1.1 * within[0], low=within[0], high=within[1])
+
+
+@claim("only if", "shift.md#projections")
+def sinusoids_show_offsets() -> Found:
+    """The share of the offset in the scores of a head that looks three back, and of random heads."""
+    codes = sinusoidal_encoding(100, 64)
+    w_query, w_key = offset_head(-3, 64, 1)
+    made = offset_share(positional_scores(codes, w_query, w_key))
+    random = np.random.default_rng(0).normal(0, 1 / 8, (2, 200, 64, 64))
+    share = offset_share(positional_scores(codes, *random)).mean()
+    return found(made > 0.999, share < 0.5, share=share)
+
+
+@claim("only if", "locality.md#frequencies")
+def fast_is_for_the_near() -> Found:
+    """Which half of the pairs tells apart 3 and 300 back, and which tells apart 300 and 301 back."""
+    omega = sinusoidal_frequencies(512)
+
+    def apart(half: int, first: int, second: int) -> float:
+        turned = np.split(omega, 2)[half] * (first - second)
+        return float(np.sqrt((2 - 2 * np.cos(turned)).mean()))
+
+    near, far = apart(0, 300, 301), apart(1, 300, 301)
+    wide = apart(1, 3, 300)
+    return found(wide > 10 * far, near > 10 * far, fast=near, slow=far, wide=wide)
+
+
+@claim("false", "locality.md#soft-hard")
+def soft_bias_cuts() -> Found:
+    """ALiBi with slope 1/2, a key 40 back: its weight among equal scores, and if its score is higher by 30."""
+    bias = np.asarray(alibi_bias(0.5, [40], 41))[0]
+    weights = []
+    for lead in (0.0, 30.0):
+        scores = np.exp(bias + lead * (np.arange(41) == 0))
+        weights.append(scores[0] / scores.sum())
+    return found(weights[0] == 0, weights[1] > 0.9, equal=weights[0], higher=weights[1])
+
+
+@claim("false", "contextual.md#false")
+def forgotten_is_gone() -> Found:
+    """A forget gate of 0.9, a key 50 tokens back: its weight if its score is higher by 12."""
+    bias = np.asarray(forget_bias(np.log(np.full((1, 51), 0.9)), 1))[0, 0]
+    scores = np.exp(bias + 12.0 * (np.arange(51) == 0))
+    weight = scores[0] / scores.sum()
+    return found(weight < 0.01, left=0.9**50, weight=weight)
+
+
+@claim("false", "contextual.md#false")
+def cope_is_one_method() -> Found:
+    """Two of the methods of this name, in two texts: gates count, clipped RoPE sees the offset alone."""
+    gates = np.array([[0.0, 1.0, 0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0, 1.0, 1.0]])
+    counted = [float(contextual_positions(row[None], max_position=8)[0, 0]) for row in gates]
+    clipped = np.where(np.arange(4) < 3, sinusoidal_frequencies(8), 0)
+    scores = apply_rotary(np.ones((6, 8)), 6, frequencies=clipped) @ np.ones(8)
+    return found(counted[0] == counted[1], first=counted[0], second=counted[1], clipped=scores[5] / 8)
+
+
+@claim("false", "contextual.md#false")
+def only_cope_counts() -> Found:
+    """A forget gate that is 1/e at the end of a sentence and nearly 1 elsewhere, over sentences of nine words."""
+    ends = np.arange(1, 61) % 10 == 0
+    counted = forget_positions(np.where(ends, -1.0, -1e-4)[None])[0]
+    error = np.abs(counted - ends.cumsum()).max()
+    return found(error > 0.1, sentences=ends.sum(), error=error)
+
+
+@claim("only if", "contextual.md#task")
+def counts_at_any_length() -> Found:
+    """Gates of 1 at ends of sentences: with 0 at words, with 0.03 at 200 words, and over more than max_position."""
+
+    def counted(word: float, words: int, sentences: int) -> float:
+        gates = np.tile(np.r_[np.full(words, word), 1.0], sentences)
+        return float(contextual_positions(gates[None], max_position=8)[0, 0])
+
+    exact, many, more = counted(0.0, 9, 5), counted(0.03, 200, 1), counted(0.0, 9, 20)
+    return found(exact == 5, many > 2 and more == 8, many=many, more=more)
