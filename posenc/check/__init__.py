@@ -12,6 +12,7 @@ masks       which tokens reach which
 lengths     what happens at the last position and beyond; positions in short formats
 loading     frequencies and the configuration; a model that is saved, or emptied, and loaded
 rotations   queries and keys as they are turned, and the configuration
+slopes      slopes of ALiBi, and the published ones
 layouts     how a rotary function pairs columns, and which way it turns
 compiled    torch.compile
 tried       what they find in models and layers of other libraries
@@ -28,6 +29,7 @@ from posenc.check.masks import check_mask
 from posenc.check.order import check_order, check_shift
 from posenc.check.report import Finding, Report
 from posenc.check.rotations import check_rotation
+from posenc.check.slopes import check_slopes
 
 __all__ = [
     "Finding",
@@ -43,4 +45,5 @@ __all__ = [
     "check_precision",
     "check_rotation",
     "check_shift",
+    "check_slopes",
 ]

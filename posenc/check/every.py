@@ -16,6 +16,7 @@ from posenc.check.models import some_tokens
 from posenc.check.order import check_order, check_shift
 from posenc.check.report import Finding, Report
 from posenc.check.rotations import check_rotation
+from posenc.check.slopes import check_slopes
 
 __all__ = ["check_all"]
 
@@ -41,6 +42,7 @@ def check_all(
     findings = [*check_order(model, ids).findings, *check_mask(model, ids, meant=meant).findings]
     for check in (check_shift, check_decoding, check_length):
         findings += check(model, ids).findings
+    findings += [found for found in check_slopes(model, ids).findings if found.verdict != "left out"]
     if isinstance(model, nn.Module):
         frequencies, *loading = check_loading(model, ids).findings
         findings += [*check_precision(model, ids).findings, frequencies]

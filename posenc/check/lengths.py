@@ -43,7 +43,7 @@ def check_length(model: Any, ids: Tensor | None = None, *, limit: int | None = N
         return Report((Finding(what, "left out", says, math.nan, "", section),))
     bound, text = tolerance(called, ids), ids[:, :4]
     try:
-        last = called(text, positions=counted(text, limit - 4))
+        last = called.at(text, counted(text, limit - 4))
     except (RuntimeError, IndexError, ValueError) as error:
         says = (
             f"the last of {limit} positions raises {type(error).__name__}: {str(error).splitlines()[0][:100]}"
@@ -52,14 +52,14 @@ def check_length(model: Any, ids: Tensor | None = None, *, limit: int | None = N
         return Report((Finding("the last position", "FAULT", says, math.nan, look, section),))
     findings = [_finite("the last position", last, limit, section)]
     try:
-        beyond = called(text, positions=counted(text, limit - 2))
+        beyond = called.at(text, counted(text, limit - 2))
     except (RuntimeError, IndexError, ValueError) as error:
         says = f"position {limit} is refused with {type(error).__name__}"
         return Report((*findings, Finding(what, "ok", says, math.nan, "", section)))
     if not bool(beyond.isfinite().all()):
         return Report((*findings, _finite(what, beyond, limit, section)))
     held = counted(text, limit - 2)
-    matter = change(called(text, positions=0 * held), beyond) > bound
+    matter = change(called.at(text, 0 * held), beyond) > bound
     for says, look, places in (
         ("all positions beyond the last count as the last", "a clamp", held.clamp(max=limit - 1)),
         (
@@ -68,7 +68,7 @@ def check_length(model: Any, ids: Tensor | None = None, *, limit: int | None = N
             held % limit,
         ),
     ):
-        if matter and change(called(text, positions=places), beyond) <= bound:
+        if matter and change(called.at(text, places), beyond) <= bound:
             return Report((*findings, Finding(what, "FAULT", says, float(limit), look, section)))
     says = f"it goes on after {limit} positions: no error, and finite outputs, of which training says nothing"
     return Report((*findings, Finding(what, "ok", says, float(limit), "", "extrapolation#experiment")))

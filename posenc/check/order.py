@@ -134,6 +134,9 @@ def _far(model: Any, ids: Tensor) -> list[int]:
 
 def _unlike(model: Any) -> str:
     """What a model of transformers turns unlike in queries and keys: its function, asked by itself; "" if nothing."""
+    parameters = getattr(text_config(model), "rope_parameters", None)
+    if isinstance(parameters, dict) and parameters.get("rope_type") == "dynamic":
+        return "dynamic scaling: frequencies change with the largest position, and keys that a cache holds do not"
     rotary = next((part for name, part in _parts(model) if name.endswith("rotary_emb")), None)
     apply = getattr(sys.modules.get(type(rotary).__module__), "apply_rotary_pos_emb", None)
     dim = getattr(text_config(model), "head_dim", None)
