@@ -46,6 +46,7 @@ def test_table_is_right_far_out() -> None:
     assert (rotary.table[-1:].double() - exact).abs().max() < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
 @pytest.mark.filterwarnings("ignore:`torch.jit.script")  # torch's own compiler uses it
 def test_compiled_code_gives_the_same_numbers() -> None:
