@@ -148,9 +148,15 @@ def bias_of(solution: Callable[..., Any]) -> Said | None:
             "The sign is the wrong way round: what lies behind a gate must get a lower score.",
             "正负号反了：门后面的东西，分数应当更低。",
         ),
-        *(
-            (bias, "Later keys are not hidden: their bias is −inf.", "后面的键没有遮住：它们的偏置是 −inf。")
-            for bias in (p[:, None] - p, np.where(hidden, 0, wanted))
+        (
+            p[:, None] - p,
+            "Later keys are not hidden: their bias is −inf.",
+            "后面的键没有遮住：它们的偏置是 −inf。",
+        ),
+        (
+            np.where(hidden, 0, wanted),
+            "A bias of 0 hides nothing: that of later keys is −inf.",
+            "偏置为 0 什么也遮不住：后面的键的偏置是 −inf。",
         ),
         (wanted.T, "Rows and columns have changed places: a row is a query.", "行列反了：一行是一个查询。"),
         (

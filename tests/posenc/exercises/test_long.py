@@ -79,7 +79,7 @@ TABLE: Table = {
             ("gate of the query", lambda f: _bias(f, last=0)),
             ("sign is the wrong way", lambda f: _bias(f, sign=-1)),
             ("Later keys are not hidden", lambda f: _bias(f, hide=False)),
-            ("Later keys are not hidden", lambda f: np.nan_to_num(_bias(f), neginf=0)),
+            ("hides nothing", lambda f: np.nan_to_num(_bias(f), neginf=0)),
             ("Rows and columns", lambda f: _bias(f).T),
             ("add up their logarithms", lambda f: _bias(f, log=lambda gates: gates)),
             ("products of the gates", lambda f: np.exp(_bias(f))),
