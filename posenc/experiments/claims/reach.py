@@ -215,16 +215,21 @@ def sinusoids_show_offsets() -> Found:
 
 @claim("only if", "locality.md#frequencies")
 def fast_is_for_the_near() -> Found:
-    """Which half of the pairs tells apart 3 and 300 back, and which tells apart 300 and 301 back."""
+    """How far apart two positions are by the fastest pair, by the slowest, and by each half of the pairs."""
     omega = sinusoidal_frequencies(512)
 
-    def apart(half: int, first: int, second: int) -> float:
-        turned = np.split(omega, 2)[half] * (first - second)
-        return float(np.sqrt((2 - 2 * np.cos(turned)).mean()))
+    def apart(pairs: slice, steps: int) -> float:
+        return float(np.sqrt((2 - 2 * np.cos(steps * omega[pairs])).mean()))
 
-    near, far = apart(0, 300, 301), apart(1, 300, 301)
-    wide = apart(1, 3, 300)
-    return found(wide > 10 * far, near > 10 * far, fast=near, slow=far, wide=wide)
+    fastest, slowest = slice(0, 1), slice(255, 256)
+    next_, again = apart(fastest, 1), apart(fastest, 44)
+    far = apart(slowest, 20_000)
+    fast, slow = apart(slice(0, 128), 1), apart(slice(128, 256), 1)
+    return found(
+        again < 0.1 * next_ and far > 0.9,
+        fast > 10 * slow,
+        next=next_, again=again, far=far, fast=fast, slow=slow,
+    )  # fmt: skip
 
 
 @claim("false", "locality.md#soft-hard")
