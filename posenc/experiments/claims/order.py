@@ -148,13 +148,13 @@ def nothing_without_positions() -> Found:
 def rotary_equals_sinusoidal() -> Found:
     """On the task of that page; and on two of the sweep, where the ranges of five seeds do not overlap."""
     here = [_translated(name).accuracy for name in ("rotary", "sinusoidal")]
-    results, means, clear = extrapolation_results(), {}, []
+    results, means, clear = extrapolation_results(), dict[str, float](), list[bool]()
     for task, length, better in (("back", 40, "rotary"), ("sort", 256, "sinusoidal")):
         at = results.lengths.index(length)
         seeds = {name: results.scores(name, task)[:, at] for name in ("rotary", "sinusoidal")}
         worst = max(scores.max() for name, scores in seeds.items() if name != better)
         clear.append(seeds[better].min() > worst)
-        means |= {f"{task}_{name}": scores.mean() for name, scores in seeds.items()}
+        means |= {f"{task}_{name}": float(scores.mean()) for name, scores in seeds.items()}
     return found(min(here) == 1, all(clear), **means)
 
 
