@@ -211,6 +211,9 @@ def test_a_figure_is_moved_by_keyboard_and_by_typed_values(page: Page, address: 
                 assert moved.state[key] == value, f"{key} took {bad!r}"
                 assert moved.input(key, typed=True).get_attribute("aria-invalid") == "true"
                 assert str(control["max"]) in moved.heard
+            page.keyboard.press("Escape")
+            assert moved.input(key, typed=True).input_value() == str(value), "what is no value stays"
+            assert moved.heard == moved.said
             moved.input(key, typed=True).fill(str(control["max" if before[key] == control["min"] else "min"]))
             page.keyboard.press("Enter")
         else:
@@ -232,7 +235,7 @@ def test_a_figure_is_moved_by_keyboard_and_by_typed_values(page: Page, address: 
 
 
 def _dials(t: int, k: int, sought: int, pairs: list[int]) -> list[str]:
-    """What the pairs give, their sum, the best offset, its margin and the next best."""
+    """What the pairs give, their sum, the best offset, its margin and the next best, on both sides of it."""
     omega, key = posenc.sinusoidal_frequencies(6, 100), np.array([1.0, 0, 1, 0, 1, 0])
     offsets = np.arange(-40, 41)
     turned = posenc.apply_rotary(rotary.offset_query(key, sought, base=100), np.array([t]), frequencies=omega)
@@ -242,7 +245,8 @@ def _dials(t: int, k: int, sought: int, pairs: list[int]) -> list[str]:
     ours = [*parts[k + 40], scores[k + 40]][: len(pairs) + 1 if len(pairs) > 1 else 1]
     best, other = np.argsort(-scores, kind="stable")[:2]
     margin = f"{scores[best] - scores[other]:.2g}"
-    return [*(f"{x:+.2f}" for x in ours), f"{offsets[best]}", margin, f"{offsets[other]}"]
+    ties = offsets[np.isclose(scores, scores[other], rtol=0, atol=1e-9)]
+    return [*(f"{x:+.2f}" for x in ours), f"{offsets[best]}", margin, *map(str, ties)]
 
 
 def _contexts(length: int, factor: float, omega: np.ndarray) -> list[str]:
@@ -263,7 +267,13 @@ def _alibi(back: int, content: float, heads: int) -> list[str]:
     bias = posenc.alibi_bias(slopes, 1, back + 1)
     _, weights = posenc.dot_product_attention(np.ones((heads, 1, 1)), scores, scores, bias=bias)
     wins = np.count_nonzero(weights[:, 0, 0] > weights[:, 0, -1])
-    return [f"{wins}", f"{heads}", f"{slopes.min() * back:.2f}", f"{weights[slopes.argmin(), 0, 0]:.2f}"]
+    price = slopes.min() * back
+    return [
+        f"{wins}",
+        f"{heads}",
+        f"{price:.{3 if price < 1 else 2}f}",
+        f"{weights[slopes.argmin(), 0, 0]:.2f}",
+    ]
 
 
 def _share(k: int, dim: int, base: float) -> str:
@@ -557,7 +567,15 @@ DRAGGED: list[tuple[str, list[tuple[list[tuple[float, float]], dict[str, Any]]]]
     ),
     ("alibi-slopes", [([(145.4, 65.7), (174, 108.4)], {"back": 100, "content": 0.342})]),
     ("grid-code", [([(82.5, 105.5), (38.5, 160.5)], {"row": 11, "column": 2})]),
-    ("padding-leak", [([(113, 130), (62, 120)], {"tokens": 2}), ([(240, 128)], {"query": 5})]),
+    (
+        "padding-leak",
+        [
+            ([(113, 130), (62, 120)], {"tokens": 2}),
+            ([(240, 128)], {"query": 5}),
+            ([(150, 110)], {"query": 4}),  # a row of the map
+            ([(150, 68), (150, 102)], {"tokens": 4}),  # the lower dashed line
+        ],
+    ),
     ("t5-buckets", [([(142.9, 60), (136.7, 60)], {"length": 74}), ([(120.4, 60)], {"k": -100})]),
 ]
 
@@ -662,6 +680,27 @@ def test_a_number_goes_up_and_down_by_one_at_a_press(page: Page, address: str) -
     assert "hands at 4999" in moved.drawn
 
 
+def test_a_row_beyond_the_end_of_a_table_is_its_last(page: Page, address: str) -> None:
+    moved = Moved(page, address, "table-stretch", "en", "#table-stretch.N=8")
+    moved.input("j", typed=True).fill("40")
+    page.keyboard.press("Tab")
+    assert moved.input("j", typed=True).input_value() == "7"
+    assert moved.heard == moved.said
+    assert "New row 7 of 8" in moved.said
+
+
+def test_a_frequency_is_told_as_it_was_typed(page: Page, address: str) -> None:
+    moved = Moved(page, address, "aliasing", "en")
+    for omega, told in (
+        (5.3, "ω = 5.3 has the samples of ω = −0.98, the other way"),
+        (6.28, "ω = 6.28 has the samples of ω = −0.0032, the other way"),
+        (3.1416, "ω = 3.1416 has the samples of ω = −3.1416, the other way"),
+        (3.1415, "At ω = 3.1415 no slower wave"),
+    ):
+        moved.set({"omega": omega})
+        assert moved.said.startswith(told)
+
+
 def test_a_pair_is_told_by_its_wavelength_and_turns(page: Page, address: str) -> None:
     moved = Moved(page, address, "rotary-contexts", "en")
     for pair in (0, 45, 63):
@@ -740,6 +779,39 @@ def test_a_patch_is_picked_by_mouse_and_by_touch(page: Page, phone: Page, addres
             assert f"grid-code.row={row}" in figure.hash
 
 
+def test_a_number_that_cannot_be_is_named_and_goes_with_the_reader(page: Page, address: str) -> None:
+    for name, control, typed, told in (
+        ("attention-step", "key", "-7", "first number of man’s key: a whole number from −6 to 6."),
+        ("clocks", "pair", "1.5", "wave of hand: a whole number from 0 to 3."),
+        ("kernel", "dimA", "7", "A, width: an even number from 2 to 512."),
+        ("aliasing", "omega", "13", "frequency ω: a number from 0.1 to 12.5."),
+    ):
+        moved = Moved(page, address, name, "en")
+        moved.input(control, typed=True).fill(typed)
+        assert moved.heard == told
+        page.keyboard.press("Tab")
+        assert moved.input(control, typed=True).input_value() == str(moved.state[control])
+        assert moved.input(control, typed=True).get_attribute("aria-invalid") is None
+        assert moved.heard == moved.said != told
+    moved = Moved(page, address, "shift-rotation", "en")
+    moved.input("k", typed=True).fill("-0")  # on the way to −0.5
+    assert moved.figure.evaluate("({ state }) => Object.is(state.k, 0)")
+
+
+def test_a_thread_is_whole_where_two_numbers_are_equal_and_nowhere_else(page: Page, address: str) -> None:
+    moved = Moved(page, address, "word-order", "en")
+    for code in ("off", "sinusoidal", "rope"):
+        moved.set({"code": code, "order": "102"})  # the sinusoidal code changes no number of "man" by 0.02
+        page.wait_for_function(
+            "(({ now, aim }) => now.every((x, i) => x === aim[i]))(document.querySelector('live-word-order'))"
+        )
+        whole = moved.figure.evaluate(
+            """({ threads }) => threads.map(({ previousSibling }) =>
+              [...previousSibling.children].every(({ style }) => style.stopOpacity === "1"))"""
+        )
+        assert set(whole) == {code == "off"}, code
+
+
 def test_words_are_moved_by_hand_and_by_keyboard(page: Page, address: str) -> None:
     moved = Moved(page, address, "word-order", "en")
 
@@ -789,6 +861,34 @@ def test_a_word_of_the_table_of_weights_is_moved_by_a_press(page: Page, address:
         assert moved.hash == f"#order-weights.order={order}"
 
 
+def test_a_word_of_the_table_of_weights_is_dragged(page: Page, phone: Page, address: str) -> None:
+    moved, touched = (Moved(reader, address, "order-weights", "en") for reader in (page, phone))
+    finger = phone.context.new_cdp_session(phone)
+
+    def places(figure: Moved, number: int, row: int, column: int) -> list[tuple[float, float]]:
+        figure.figure.evaluate("(figure) => figure.svg.scrollIntoView({ block: 'center' })")
+        box = figure.figure.locator("svg rect[cursor]").nth(number).bounding_box()
+        assert box
+        start, cell = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2), box["width"]
+        return [start, (start[0] + column * cell, start[1] + row * cell)]
+
+    # "dog", the last, is taken to the first place: beside its row by mouse, above its column by finger.
+    start, end = places(moved, 0, -2, 0)
+    page.mouse.move(*start)
+    page.mouse.down()
+    page.mouse.move(*end)
+    page.mouse.up()
+    for kind, place in zip(
+        ("touchStart", "touchMove", "touchEnd"), (*places(touched, 3, 0, -2), None), strict=True
+    ):
+        points = [{"x": place[0], "y": place[1]}] if place else []
+        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    for figure in (moved, touched):
+        figure.page.evaluate(STILL)
+        assert figure.state["order"] == "021"
+        assert figure.heard == figure.said
+
+
 def test_numbers_of_a_step_are_pointed_at(page: Page, address: str) -> None:
     """Pressed or hovered, each lights up what it is made of; what a mouse leaves is as it was."""
     moved = Moved(page, address, "attention-step", "en")
@@ -831,6 +931,28 @@ def test_numbers_of_a_step_are_pointed_at(page: Page, address: str) -> None:
     assert "of “dog”: 0" in moved.heard
 
 
+def test_numbers_of_a_graph_stand_beside_each_other(page: Page, address: str) -> None:
+    moved = Moved(page, address, "graph-codes", "en")
+    for state in [{"vector": vector, "flip": flip} for vector in range(1, 8) for flip in (False, True)]:
+        moved.set(state)
+        found = moved.figure.evaluate(
+            """({ svg }) => {
+              const boxes = [...svg.querySelectorAll("text")].map((text) => [text.textContent, text.getBBox()]);
+              return boxes.flatMap(([text, a], n) => boxes.slice(0, n).filter(([, b]) =>
+                Math.min(a.x + a.width, b.x + b.width) - Math.max(a.x, b.x) > 1
+                && Math.min(a.y + a.height, b.y + b.height) - Math.max(a.y, b.y) > 4).map(([other]) => [text, other]));
+            }"""
+        )
+        assert found == [], state
+
+
+def test_all_tokens_count_where_the_gate_of_the_others_is_1(page: Page, address: str) -> None:
+    moved = Moved(page, address, "counted-positions", "en")
+    for other, told in ((0, "3 of 10 tokens count."), (0.5, "3 of 10 tokens count in full"), (1, "10 of 10")):
+        moved.set({"other": other})
+        assert moved.said.startswith(told)
+
+
 def test_nodes_of_a_graph_are_told_apart_by_what_the_chapter_names(page: Page, address: str) -> None:
     """Mirror images: by anchors that are not on the mirror, by two eigenvectors, never by walks."""
     moved = Moved(page, address, "graph-codes", "en")
@@ -854,6 +976,14 @@ def test_nodes_of_a_graph_are_told_apart_by_what_the_chapter_names(page: Page, a
             assert apart(vector=2, flip=flip, node=node)
             said.append(re.findall(r"[+−]?0\.50", moved.said)[0])
         assert said == (["−0.50", "0.50"] if flip else ["0.50", "−0.50"])
+
+
+def test_without_a_real_query_no_share_is_given(page: Page, address: str) -> None:
+    moved = Moved(page, address, "padding-leak", "en")
+    assert "real queries, on pads: 46" in moved.drawn
+    moved.set({"tokens": 0})
+    assert "no real query" in moved.drawn
+    assert "on pads:" not in moved.drawn
 
 
 def test_masks_stop_the_leak_that_they_stop(page: Page, address: str) -> None:

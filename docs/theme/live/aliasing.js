@@ -17,7 +17,7 @@ class Aliasing extends LiveFigure {
   static words = {
     en: {
       drawing: "A wave, the slowest one with the same samples, and the samples",
-      caption: "The wave of ω, and the slowest with the same values at the dots. Up to ω = π there is none slower.",
+      caption: "The wave of ω, and the slowest with the same values at whole positions. Up to ω = π there is none slower.",
       omega: "frequency ω",
       start: "first position",
       bfloat16: "positions in bfloat16",
@@ -29,7 +29,7 @@ class Aliasing extends LiveFigure {
     },
     zh: {
       drawing: "一条波、采样值与它相同的最慢的波，以及这些采样值",
-      caption: "频率为 ω 的波，和整数位置上（圆点处）取值与它完全一样的最慢的波。ω 不超过 π 时，没有更慢的。",
+      caption: "频率为 ω 的波，和整数位置上取值与它完全一样的最慢的波。ω 不超过 π 时，没有更慢的。",
       omega: "频率 ω",
       start: "起始位置",
       bfloat16: "位置存成 bfloat16",
@@ -84,9 +84,10 @@ class Aliasing extends LiveFigure {
     set(this.from, { text: String(start) });
     set(this.to, { text: String(start + STEPS) });
     const most = Math.max(...values.map((value, step) => Math.abs(value - Math.sin(omega * positions[step]))));
-    const asked = Number(omega.toFixed(2));
+    const asked = Number(omega.toFixed(4));
+    const digits = asked === Number(omega.toFixed(2)) && Math.abs(alias) >= 0.005 ? 2 : 4;
     this.sentence =
-      (Math.abs(alias - omega) < 1e-9 ? words.own(asked) : words.same(asked, shown(alias))) +
+      (Math.abs(alias - omega) < 1e-9 ? words.own(asked) : words.same(asked, shown(alias, digits))) +
       (bfloat16 ? words.kept(positions.length, new Set(kept).size, shown(most)) : "");
   }
 

@@ -127,7 +127,7 @@ class AlibiSlopes extends LiveFigure {
 
   say(state) {
     const [price, weight] = [this.flat * state.back, this.weights[this.slopes.indexOf(this.flat)]];
-    return this.words.said(state, this.wins, shown(price), shown(weight));
+    return this.words.said(state, this.wins, shown(price, price < 1 ? 3 : 2), shown(weight));
   }
 }
 customElements.define("live-alibi-slopes", AlibiSlopes);

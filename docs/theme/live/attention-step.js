@@ -42,6 +42,7 @@ class AttentionStep extends LiveFigure {
   static words = {
     en: {
       drawing: "One step of attention: choose a number, and what it is made of lights up",
+      caption: "One step of attention: what the chosen query takes from each of the three.",
       tokens: ["dog", "bites", "man"],
       key: "first number of man’s key",
       query: "query of",
@@ -70,6 +71,7 @@ class AttentionStep extends LiveFigure {
     },
     zh: {
       drawing: "一步注意力：选一个数，算它用到的数就亮起来",
+      caption: "一步注意力：选中的查询从三个词元那里各取多少。",
       tokens: ["狗", "咬", "人"],
       key: "“人”的键的第一个数",
       query: "谁的查询",
@@ -228,6 +230,7 @@ class AttentionStep extends LiveFigure {
     const lit = this.lit(row, u, j, own);
     const chosen = `${row}${row === "o" ? 0 : u}${j}`;
     this.heads.forEach((head, token) => set(head, { "font-weight": token === own ? 700 : 400 }));
+    set(this.hand, { opacity: key < 0 ? 0 : 1 }); // no room beside a minus
     const value = {
       q: (token, i) => shown(QUERIES[token][i], 0),
       k: (token, i) => shown(k[token][i], 0),

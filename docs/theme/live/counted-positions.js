@@ -21,6 +21,7 @@ class CountedPositions extends LiveFigure {
   static words = {
     en: {
       drawing: "How far back each token of a text lies, when the tokens that count are chosen",
+      caption: "How far back each token of the text lies for the last one, if all tokens count and if the chosen ones do.",
       other: "gate of the others",
       most: "largest count",
       ...Object.fromEntries(named((token) => (token === "." ? "“.”" : token))),
@@ -31,6 +32,7 @@ class CountedPositions extends LiveFigure {
     },
     zh: {
       drawing: "选好哪些词元算数之后，文本里每个词元往回多远",
+      caption: "从最后一个词元看，文本里的每个词元往回数有多远：数所有词元，或者数选中的。",
       other: "其余的门",
       most: "最大计数",
       ...Object.fromEntries(named((token) => (token === "." ? "“.”" : token))),
@@ -51,7 +53,8 @@ class CountedPositions extends LiveFigure {
     this.label(6, 11, words.axis, { "text-anchor": "start" });
     this.limit = this.add("g");
     this.add("path", { d: line([[LEFT, 0], [RIGHT, 0]]), stroke: GREY, "stroke-dasharray": "2 3" }, this.limit);
-    this.limit.append(this.label(RIGHT, -4, words.most, { "text-anchor": "end" }));
+    this.limited = this.label(RIGHT, 0, words.most, { "text-anchor": "end" });
+    this.limit.append(this.limited);
     const styles = [
       { stroke: GREY, "stroke-width": 1.4, "stroke-dasharray": "5 3" },
       { stroke: BLUE, "stroke-width": 2 },
@@ -82,12 +85,13 @@ class CountedPositions extends LiveFigure {
       set(curve, { d: line([...positions[n]].flatMap((back, u) => [[x(u), y(back)], [x(u + 1), y(back)]])) }),
     );
     this.tokens.forEach((box, u) => set(box, { fill: counts[u] ? ORANGE : GREY, "fill-opacity": counts[u] ? 0.35 : 0.08 }));
+    set(this.limited, { y: most < MOST ? -4 : 11 }); // above the line stands the legend
     set(this.limit, { transform: `translate(0 ${y(most)})` });
     const back = positions[1][0];
     const [whole, rest] = [Math.floor(back), back - Math.floor(back)];
     const part = (share, z) => `${shown(share)} e${[...String(z)].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]).join("")}`;
     const vector = rest < 1e-9 ? part(1, whole).slice(5) : `${part(1 - rest, whole)} + ${part(rest, whole + 1)}`;
-    this.found = [counts.filter(Boolean).length, shown(back), vector, other];
+    this.found = [counts.filter((is) => is || other === 1).length, shown(back), vector, other];
   }
 
   say() {

@@ -14,8 +14,18 @@
 export const [BLUE, ORANGE, GREEN, PURPLE, GOLD, GREY] = ["#0072b2", "#d55e00", "#008a65", "#b0578d", "#a07800", "#767676"];
 
 const WORDS = {
-  en: { reset: "Reset", outside: (name, min, max) => `${name} goes from ${min} to ${max}.` },
-  zh: { reset: "复原", outside: (name, min, max) => `${name}的范围是 ${min} 到 ${max}。` },
+  en: {
+    reset: "Reset",
+    kinds: { 1: "a whole number", 2: "an even number" },
+    kind: "a number",
+    outside: (name, kind, min, max) => `${name}: ${kind} from ${min} to ${max}.`,
+  },
+  zh: {
+    reset: "复原",
+    kinds: { 1: "整数", 2: "偶数" },
+    kind: "数",
+    outside: (name, kind, min, max) => `${name}：要填 ${min} 到 ${max} 之间的${kind}。`,
+  },
 };
 const language = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
 
@@ -105,7 +115,7 @@ export class LiveFigure extends HTMLElement {
     if (control.options) return control.options.includes(text) ? text : undefined;
     if (!isNumber(control)) return { true: true, false: false }[text];
     const { min, max, step = 1 } = control;
-    const value = text.trim() === "" ? NaN : Number(text);
+    const value = text.trim() === "" ? NaN : Number(text) + 0; // −0 is 0
     return value >= min && value <= max && (!isWhole(control) || (value - min) % step === 0) ? value : undefined;
   }
 
@@ -161,6 +171,10 @@ export class LiveFigure extends HTMLElement {
       input.addEventListener("pointercancel", () => this.changed(this.past)); // the finger scrolls
       input.addEventListener("input", () => this.moved(control, input));
       input.addEventListener("change", () => this.moved(control, input) && this.settled());
+      // What is no value goes when the reader does: the last value that was one is what is drawn.
+      const left = () => input.hasAttribute("aria-invalid") && this.changed({});
+      input.addEventListener("blur", left);
+      input.addEventListener("keydown", ({ key }) => key === "Escape" && left());
     }
     return row;
   }
@@ -179,8 +193,10 @@ export class LiveFigure extends HTMLElement {
     const value = this.read(control, text);
     if (value === undefined) {
       input.setAttribute("aria-invalid", true);
-      const { min, max } = control;
-      this.said.textContent = this.heard.textContent = this.words.outside(this.words[control.name], min, max);
+      const { name, min, max, step = 1 } = control;
+      const { kinds, kind, outside } = this.words;
+      const told = outside(this.words[name], kinds[step] ?? kind, String(min).replace("-", "−"), max);
+      this.said.textContent = this.heard.textContent = told;
       return false;
     }
     this.state = { ...this.state, [control.name]: value };

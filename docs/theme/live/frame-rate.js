@@ -132,7 +132,7 @@ class FrameRate extends LiveFigure {
       set(texts[1], { text: this.words.turns(shown((offsets[n] * OMEGA) / (2 * Math.PI))) });
       set(texts[2], { text: this.words.score(shown(score)) });
     });
-    set(this.mark, { transform: `translate(${x(marks[1])} ${FRAMES - 8})` });
+    set(this.mark, { transform: `translate(${x(marks[1])} ${FRAMES})` });
   }
 
   say({ fps }) {

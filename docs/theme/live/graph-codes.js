@@ -10,9 +10,10 @@ const MOST = 8; // steps
 const tidied = (column) => column.map((x) => Number(x.toFixed(9)));
 const UNIT = 34;
 const PLACES = NODES.map((_, t) => (t < 6 ? [Math.cos((t * Math.PI) / 3), -Math.sin((t * Math.PI) / 3)] : [t - 4, 0]));
-// Of a node: how far below it its number stands, and where its name, on the inner side of the ring.
-const NUMBER = [-14, -14, -14, -14, 21, 21, -14, -14];
-const NAME = PLACES.map(([x, y], t) => (t < 6 ? [-17 * x, -16 * y + 3.5] : [0, 20]));
+// Of a node: where its number stands, and its name, on the inner side of the ring; at d, whose left has no room, the other way round.
+const [ABOVE, BELOW] = [[0, -14], [0, 21]];
+const NUMBER = [[4, 18, "start"], ABOVE, ABOVE, [14, 3.5, "start"], BELOW, BELOW, ABOVE, ABOVE];
+const NAME = PLACES.map(([x, y], t) => (t === 3 ? [-14, 3.5] : t < 6 ? [-17 * x, -16 * y + 3.5] : [0, 20]));
 const PANELS = [[51, 72], [227, 72], [51, 218], [227, 218]];
 const SIZES = [3, 4.6]; // of the mark of 0, and what the largest number has more
 
@@ -90,7 +91,8 @@ class GraphCodes extends LiveFigure {
         this.label(left + NAME[t][0], top + NAME[t][1], name, { fill: GREY });
         const halo = this.add("circle", { cx: left, cy: top, r: 10, fill: "none", stroke: "currentColor" });
         const mark = this.add("path", { transform: `translate(${left} ${top})` });
-        const number = this.label(left, top + NUMBER[t]);
+        const [right, down, anchor = "middle"] = NUMBER[t];
+        const number = this.label(left + right, top + down, "", { "text-anchor": anchor });
         return { halo, mark, number };
       });
       const touched = this.add("rect", { x: n % 2 ? 174 : 0, y: y - 56, width: 172, height: 112, fill: "transparent" });

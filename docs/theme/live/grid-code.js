@@ -19,7 +19,7 @@ class GridCode extends LiveFigure {
   static words = {
     en: {
       drawing: "Two maps of a picture: how much the code of each patch is like that of one patch",
-      caption: "Scores of one patch with every patch. With the code of a list they are high along its row, with that of the grid they form a cross.",
+      caption: "Scores of one patch with every patch, or what softmax makes of them. With the code of a list they are high along its row, with that of the grid they form a cross.",
       row: "row",
       column: "column",
       softmax: "after softmax",
@@ -32,7 +32,7 @@ class GridCode extends LiveFigure {
     },
     zh: {
       drawing: "一张图的两幅分布图：每个图块的编码与选中图块的有多像",
-      caption: "一个图块对每个图块的分数。排成一串来编码，分数高的在自己那一行；用网格编码，分数高的排成十字。",
+      caption: "一个图块对每个图块的分数，或者经过 softmax 的权重。排成一串来编码，分数高的在自己那一行；用网格编码，分数高的排成十字。",
       row: "行",
       column: "列",
       softmax: "经过 softmax",

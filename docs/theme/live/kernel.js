@@ -17,7 +17,7 @@ class Kernel extends LiveFigure {
   static rows = 6;
   static controls = [
     { name: "k", min: 0, max: REACH, value: 6, steps: "k" },
-    width("dimA", 64), 
+    width("dimA", 64),
     base("baseA", 10000),
     width("dimB", 512),
     base("baseB", 10000),
@@ -95,6 +95,7 @@ class Kernel extends LiveFigure {
         const [cx, cy] = [x(up), y(shares[up] ?? 0)];
         set(rise, { opacity: up < 0 ? 0 : 1, ...(name === "A" ? { cx, cy } : { x: cx - 3.5, y: cy - 3.5 }) });
       }
+      for (const input of this.inputs[`base${name}`]) input.disabled = dim === 2; // one pair, at ω = 1 with any base
       set(at, { cx: x(state.k), cy: y(this.kept[name].shares[state.k]) });
       return this.kept[name].sentence;
     });

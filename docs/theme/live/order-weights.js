@@ -62,7 +62,7 @@ class OrderWeights extends LiveFigure {
       causal: "causal mask",
       keys: "key",
       queries: "query",
-      same: "Move a word: press its name, or choose another sentence.",
+      same: "Move a word: press or drag its name, or choose another sentence.",
       blind: "Rows and columns have moved with their words. Each pair of words has the weight that it had in “dog bites man”: the largest change is 0.",
       sees: (change, query, key) =>
         `Weights in orange are not those of “dog bites man”. The largest change is ${change}: what “${query}” takes from “${key}”.`,
@@ -80,7 +80,7 @@ class OrderWeights extends LiveFigure {
       causal: "因果掩码",
       keys: "键",
       queries: "查询",
-      same: "移动一个词：按一下它，或者另选一句。",
+      same: "移动一个词：按一下它，或者拖着它走，也可以另选一句。",
       blind: "行和列都跟着词走了。每一对词的权重，还是“狗咬人”里的那个数：最大的变化是 0。",
       sees: (change, query, key) => `橙框里的权重和“狗咬人”里的不同。变化最大的是“${query}”从“${key}”取的那一份：变了 ${change}。`,
     },
@@ -111,12 +111,21 @@ class OrderWeights extends LiveFigure {
         this.add("rect", { x: -24, y: -14, width: 48, height: 20, rx: 4, fill: "none", stroke: GREY }, chip);
         chip.append(this.label(0, 0, text, { "font-size": 12, "font-weight": 600 }));
         const touched = this.add("rect", { width: CELL, height: isRow ? CELL : 22, fill: "transparent", cursor: "pointer" });
-        touched.addEventListener("click", () => {
-          const place = this.state.order.indexOf(word);
+        const moved = (place) => {
           const rest = [...this.state.order].filter((other) => other !== String(word));
-          rest.splice((place + 1) % 3, 0, word);
-          this.changed({ order: rest.join("") });
-        });
+          rest.splice(place, 0, word);
+          return { order: rest.join("") };
+        };
+        let dragged;
+        const picked = (x, y) => {
+          const place = Math.min(Math.max(Math.floor((isRow ? y - TOP - 14 : x - LEFT) / CELL), 0), 2);
+          if (place === this.state.order.indexOf(word)) return;
+          dragged = true;
+          this.pick(moved(place));
+        };
+        touched.addEventListener("pointerdown", () => (dragged = false));
+        touched.addEventListener("pointerup", () => dragged || this.changed(moved((this.state.order.indexOf(word) + 1) % 3)));
+        this.onpick(touched, picked, { holds: () => true });
         return { chip, touched };
       });
     [this.rows, this.columns] = [named(true), named(false)];

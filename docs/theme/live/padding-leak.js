@@ -32,7 +32,7 @@ class PaddingLeak extends LiveFigure {
   static words = {
     en: {
       drawing: "The attention weights of a padded sentence, and what each query spends on pads",
-      caption: "Nine places, some of them pads: the weights of every query on the left, on the right how much of them real tokens and pads get.",
+      caption: "Nine places, some of them pads: the weights of every query, and how much of them real tokens and pads get (pale: the query is a pad).",
       tokens: "real tokens",
       pads: "pads hold",
       codes: "codes",
@@ -45,7 +45,8 @@ class PaddingLeak extends LiveFigure {
       left: "pads on the left",
       query: "query",
       axes: ["key position", "query position"],
-      leak: "attention on pads",
+      leak: (share) => `real queries, on pads: ${share}`,
+      nobody: "no real query",
       shares: ["real", "pads"],
       sentence: "shares of each query",
       said({ tokens, mask, query }, into, out, empty, one) {
@@ -62,7 +63,7 @@ class PaddingLeak extends LiveFigure {
     },
     zh: {
       drawing: "补了填充的一句话的注意力权重，以及每个查询花在填充上的份额",
-      caption: "九个位置，有的是填充。左边是每个查询的权重，右边是其中真实词元和填充各得多少。",
+      caption: "左边是每个查询的权重，右边是其中真实词元和填充各得多少（浅色的条：查询是填充）。",
       tokens: "真实词元",
       pads: "填充是",
       codes: "编码",
@@ -75,7 +76,8 @@ class PaddingLeak extends LiveFigure {
       left: "填充在左",
       query: "查询",
       axes: ["键的位置", "查询的位置"],
-      leak: "落在填充上的注意力",
+      leak: (share) => `真实查询花在填充上 ${share}`,
+      nobody: "没有真实查询",
       shares: ["真实", "填充"],
       sentence: "各查询的份额",
       said({ tokens, mask, query }, into, out, empty, one) {
@@ -119,14 +121,21 @@ class PaddingLeak extends LiveFigure {
     this.heading = this.label(LEFT + SIDE / 2, TOP - 8);
     this.mark = this.grip();
     const touched = this.add("rect", { width: SIDE, height: SIDE, fill: "transparent", cursor: "ew-resize" }, map);
-    this.onpick(touched, (x) => {
-      const edge = Math.min(Math.max(Math.round((x - LEFT) / CELL), 0), PLACES);
-      this.pick({ tokens: this.state.left ? PLACES - edge : edge });
-    });
+    // A dashed line is dragged, across or downwards; elsewhere a row is a query.
+    const edge = ({ tokens, left }) => CELL * (left ? PLACES - tokens : tokens);
+    const isOn = (along, state) => Math.abs(along - edge(state)) < 8;
+    const picked = (x, y, from) => {
+      const along = isOn(from.x - LEFT, from.state) ? x - LEFT : isOn(from.y - TOP, from.state) ? y - TOP : undefined;
+      if (along === undefined) return this.pickedQuery(y);
+      const at = Math.min(Math.max(Math.round(along / CELL), 0), PLACES);
+      this.pick({ tokens: this.state.left ? PLACES - at : at });
+    };
+    const holds = ({ x, y }) => !isOn(x - LEFT, this.state) && isOn(y - TOP, this.state);
+    this.onpick(touched, picked, { cursor: "pointer", holds });
     this.rows = range.map((t) => ({
       real: this.add("rect", { x: BARS, y: TOP + place(t) + 3, height: CELL - 6, fill: BLUE }),
       pads: this.add("rect", { y: TOP + place(t) + 3, height: CELL - 6, fill: ORANGE }),
-      none: this.add("path", { d: `M${BARS} ${TOP + place(t + 0.5)}h${WIDTH}`, stroke: ORANGE, "stroke-width": 1.4 }),
+      none: this.add("path", { d: `M${BARS} ${TOP + place(t + 0.5)}h${WIDTH}`, stroke: GREY, "stroke-dasharray": "1 4" }),
     }));
     for (const share of [0, 0.5, 1]) {
       const x = BARS + share * WIDTH;
@@ -138,11 +147,15 @@ class PaddingLeak extends LiveFigure {
       this.add("rect", { x, width, height: CELL, fill: "none", stroke: "currentColor", "stroke-width": 1.2, "pointer-events": "none" }),
     );
     const bars = this.add("rect", { x: BARS, y: TOP, width: WIDTH, height: SIDE, fill: "transparent" });
-    this.onpick(bars, (x, y) => this.pick({ query: this.within("query", (y - TOP) / CELL - 0.5) }));
+    this.onpick(bars, (x, y) => this.pickedQuery(y));
     [BLUE, ORANGE].forEach((fill, n) => {
       this.add("rect", { x: BARS + 8 + 62 * n, y: TOP - 17, width: 10, height: 10, fill });
       this.label(BARS + 22 + 62 * n, TOP - 8, words.shares[n], { "text-anchor": "start" });
     });
+  }
+
+  pickedQuery(y) {
+    this.pick({ query: this.within("query", (y - TOP) / CELL - 0.5) });
   }
 
   draw({ tokens, pads, mask, causal, left, query }) {
@@ -183,7 +196,7 @@ class PaddingLeak extends LiveFigure {
     const [real, toPads] = [own(weights[query], false), own(weights[query], true)];
     this.one = { pad: isPad[query], share: this.words.percent(toPads), sum: shown(real + toPads) };
     for (const frame of this.frames) set(frame, { y: TOP + CELL * query });
-    set(this.heading, { text: `${this.words.leak} ${this.words.percent(this.into)}` });
+    set(this.heading, { text: tokens ? this.words.leak(this.words.percent(this.into)) : this.words.nobody });
   }
 
   say(state) {

@@ -6,6 +6,7 @@ import {
 
 const [LEFT, RIGHT] = [36, 342];
 const PANELS = [[34, 144], [186, 256]]; // top and bottom
+const PALE = 0.5; // of bars in front of which a dashed line is to be seen
 const y = ([top, bottom], value) => bottom - value * (bottom - top);
 const METHODS = {
   none: (dim, factor, trained, base) => sinusoidalFrequencies(dim, base),
@@ -48,8 +49,8 @@ class RotaryContexts extends LiveFigure {
       said: ({ length, pair }, pairs, left, most, first, own, last) =>
         `At ${length} tokens ` +
         (left ? `${left} of ${pairs} pairs reach new angles, by up to ${most} of a turn. ` : "no pair leaves what training saw. ") +
-        `Steps kept: fastest ${first}, pair ${pair} ${own}, slowest ${last}.`,
-      yarnSaid: (scale) => ` Queries and keys: × ${scale}.`,
+        `Steps kept: fastest ${first}, pair ${pair}: ${own}, slowest ${last}.`,
+      yarnSaid: (scale) => ` Queries and keys: × ${scale}.`,
     },
     zh: {
       drawing: "上下文变长后每一对转了多远，每步又缩了多少",
@@ -72,7 +73,7 @@ class RotaryContexts extends LiveFigure {
       said: ({ length, pair }, pairs, left, most, first, own, last) =>
         `到 ${length} 个词元，` +
         (left ? `${pairs} 对里有 ${left} 对转到没见过的角度，最多超出 ${most} 圈。` : "没有一对转出训练见过的范围。") +
-        `每步的转角是原来的几倍：最快的一对 ${first}，第 ${pair} 对 ${own}，最慢的一对 ${last}。`,
+        `每步的转角是原来的几倍：最快的一对 ${first}，第 ${pair} 对为 ${own}，最慢的一对 ${last}。`,
       yarnSaid: (scale) => `查询和键都要乘 ${scale}。`,
     },
   };
@@ -94,7 +95,7 @@ class RotaryContexts extends LiveFigure {
     }
     const [top, bottom] = PANELS;
     this.heading = this.label(LEFT, 11, "", { "text-anchor": "start" });
-    this.known = this.add("path", { fill: BLUE });
+    this.known = this.add("path", { fill: BLUE, "fill-opacity": PALE });
     this.beyond = this.add("path", { fill: ORANGE });
     const other = { fill: "none", stroke: GREEN, "stroke-width": 1.4, "stroke-dasharray": "4 2" };
     this.others = PANELS.map(() => this.add("path", other));
@@ -102,12 +103,12 @@ class RotaryContexts extends LiveFigure {
     this.add("path", { d: this.stairs(top, this.seen), fill: "none", stroke: "currentColor", "stroke-width": 1.4 });
     words.legend.forEach((text, n) => {
       const entry = this.add("g", { transform: `translate(${[LEFT, 138, 236][n]} 25)` });
-      if (n) this.add("rect", { y: -7, width: 8, height: 7, fill: n > 1 ? ORANGE : BLUE }, entry);
+      if (n) this.add("rect", { y: -7, width: 8, height: 7, ...(n > 1 ? { fill: ORANGE } : { fill: BLUE, "fill-opacity": PALE }) }, entry);
       else this.add("path", { d: "M0 -3.5H14", stroke: "currentColor", "stroke-width": 1.4 }, entry);
       set(this.add("text", { x: n ? 12 : 18 }, entry), { text });
     });
     this.label(LEFT, bottom[0] - 8, words.ratio, { "text-anchor": "start" });
-    this.ratio = this.add("path", { fill: BLUE });
+    this.ratio = this.add("path", { fill: BLUE, "fill-opacity": PALE });
     for (let i = 0; i < pairs; i += pairs / 4) {
       for (const [, under] of PANELS) this.label(this.x(i + 0.5), under + 13, i);
     }
@@ -155,7 +156,7 @@ class RotaryContexts extends LiveFigure {
     set(this.others[0], { d: this.stairs(top, other.map((w) => this.turns(w, length))) });
     set(this.others[1], { d: this.stairs(bottom, other.map((w, i) => w / this.usual[i])) });
     for (const part of [...this.chosen, this.mark])
-      set(part, { transform: `translate(${this.x(pair + 0.45)} ${part === this.mark ? (bottom[0] + bottom[1]) / 2 : 0})` });
+      set(part, { transform: `translate(${this.x(pair + 0.45)} ${part === this.mark ? y(bottom, 0.75) : 0})` });
     const turns = (this.usual[pair] * this.trained) / (2 * Math.PI);
     const number = (value) => (value < 100 ? Number(value.toPrecision(3)) : Math.round(value));
     set(this.one, { text: this.words.one(pair, number(this.trained / turns), number(turns)) });

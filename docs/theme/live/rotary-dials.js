@@ -31,11 +31,12 @@ class RotaryDials extends LiveFigure {
       sought: "offset sought",
       ...named((i) => `pair ${i}`),
       legend: ["query at t", "key at t + k"],
-      axis: "offset k of the key: score",
+      curves: "score of a key by its offset; thin: what each pair adds",
+      axis: "offset k of the key (▲ sought)",
       wave: (length) => `λ = ${length}`,
       said: ({ t, k }, sum, best) => `Query at ${t}, key at ${shown(t + k, 0)}: ${sum}, as from any t. ${best}`,
       none: "Without a pair all keys have the same score.",
-      best: (best, margin, next) => `Offset ${best} has the highest score, ${margin} above the next, offset ${next}.`,
+      best: (best, margin, next) => `Offset ${best} has the highest score, ${margin} above the next, ${next.length > 1 ? "offsets" : "offset"} ${next.join(" and ")}.`,
     },
     zh: {
       drawing: "三个表盘上的查询和键，以及分数随偏移的变化",
@@ -44,11 +45,12 @@ class RotaryDials extends LiveFigure {
       sought: "要找的偏移",
       ...named((i) => `第 ${i} 对`),
       legend: ["t 处的查询", "t + k 处的键"],
-      axis: "键的偏移 k 与分数",
+      curves: "各个偏移上的键的分数；细线是每一对各自的贡献",
+      axis: "键的偏移 k（▲ 要找的偏移）",
       wave: (length) => `λ = ${length}`,
       said: ({ t, k }, sum, best) => `查询在 ${t}，键在 ${shown(t + k, 0)}：${sum}，t 换成多少都一样。${best}`,
       none: "一对也不留，所有键的分数都相同。",
-      best: (best, margin, next) => `偏移 ${best} 的分数最高，比第二名（偏移 ${next}）高 ${margin}。`,
+      best: (best, margin, next) => `偏移 ${best} 的分数最高，比第二名（偏移 ${next.join(" 和 ")}）高 ${margin}。`,
     },
   };
 
@@ -66,8 +68,9 @@ class RotaryDials extends LiveFigure {
       this.add("path", { d: line([[LEFT, y(score)], [RIGHT, y(score)]]), stroke: GREY, "stroke-width": score ? 0.3 : 0.8 });
       this.label(LEFT - 4, y(score) + 3.5, shown(score, 0), { "text-anchor": "end" });
     }
-    for (const k of [-40, -20, 0, 20, 40]) this.label(x(k), BOTTOM + 13, shown(k, 0));
-    this.label((LEFT + RIGHT) / 2, BOTTOM + 27, words.axis);
+    for (const k of [-40, -20, 0, 20, 40]) this.label(x(k), BOTTOM + 16, shown(k, 0));
+    this.label((LEFT + RIGHT) / 2, BOTTOM + 29, words.axis);
+    this.label(LEFT, TOP - 8, words.curves, { "text-anchor": "start" });
     this.parts = COLOURS.map((stroke) => this.add("path", { fill: "none", stroke, "stroke-width": 1 }));
     this.sought = this.add("path", { d: `M0 ${BOTTOM - 1}l-4 7h8z`, fill: GREY });
     this.at = this.add("path", { d: `M0 ${TOP}V${BOTTOM}`, stroke: ORANGE, "stroke-dasharray": "4 3" });
@@ -93,7 +96,7 @@ class RotaryDials extends LiveFigure {
       arc: this.add("path", { fill: "none", stroke: COLOURS[i], "stroke-width": 3 }, moved),
       query: this.hand(moved, 0, RADIUS),
       key: this.hand(moved, 1, RADIUS),
-      part: this.add("text", { y: RADIUS + 14, "text-anchor": "middle" }, dial),
+      part: this.add("text", { y: RADIUS + 16, "text-anchor": "middle" }, dial),
     };
     if (i === 1) this.grip(90, this.add("g", { transform: `translate(${RADIUS} 0)` }, found.key));
     // A hand is dragged: the query's takes the key's along, the key's goes alone; it is the nearer one where the drag begins.
@@ -144,16 +147,18 @@ class RotaryDials extends LiveFigure {
     set(this.mark, { transform: `translate(${x(k)} ${y(total(k))})` });
     set(this.dot, { x: x(k) - 3.5, y: y(total(k)) - 3.5 });
     const order = OFFSETS.map((offset) => [total(offset), offset]).sort(([a], [b]) => b - a);
-    this.told = { on, parts, total: total(k), best: order[0], next: order[1] };
+    const [best, second] = order;
+    const next = order.slice(1).filter(([score]) => score > second[0] - 1e-9).map(([, offset]) => offset); // both sides
+    this.told = { on, parts, total: total(k), best, margin: best[0] - second[0], next: next.sort((a, b) => a - b) };
   }
 
   say(state) {
     const { words } = this;
-    const { on, parts, total, best, next } = this.told;
+    const { on, parts, total, best, margin, next } = this.told;
     if (!on.includes(true)) return words.none;
     const shownParts = [...parts].filter((_, i) => on[i]).map(signed);
     const sum = shownParts.length > 1 ? `${shownParts.join(" ")} = ${signed(total)}` : shownParts[0];
-    return words.said(state, sum, words.best(shown(best[1], 0), (best[0] - next[0]).toPrecision(2), shown(next[1], 0)));
+    return words.said(state, sum, words.best(shown(best[1], 0), margin.toPrecision(2), next.map((offset) => shown(offset, 0))));
   }
 }
 customElements.define("live-rotary-dials", RotaryDials);

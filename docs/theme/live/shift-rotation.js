@@ -17,6 +17,7 @@ class ShiftRotation extends LiveFigure {
   static words = {
     en: {
       drawing: "Four hands of a code and all its numbers, shifted by k",
+      caption: "Mₖ turns each solid hand into the dashed one, by the same angle from every start. The slower the hand, the smaller its turn.",
       t: "start t",
       k: "offset k",
       transposed: "transpose Mₖ",
@@ -32,6 +33,7 @@ class ShiftRotation extends LiveFigure {
     },
     zh: {
       drawing: "编码的四根指针和全部数字，平移 k",
+      caption: "Mₖ 把实线指针转到虚线处。从哪个起点出发，转过的角度都一样；指针越慢，转得越少。",
       t: "起点 t",
       k: "偏移 k",
       transposed: "转置 Mₖ",
@@ -59,6 +61,7 @@ class ShiftRotation extends LiveFigure {
       this.label(LEFT - 4, y(value) + 3.5, shown(value, 0), { "text-anchor": "end" });
     }
     this.label((LEFT + RIGHT) / 2, TOP + HEIGHT + 18, words.column);
+    for (const column of [0, this.dim - 1]) this.label(x(column), TOP + HEIGHT + 18, column);
     this.numbers = Array.from({ length: this.dim }, (_, column) => ({
       start: this.add("path", { d: `M${x(column) - 6} 0h12`, stroke: BLUE, "stroke-width": 1.6 }),
       turned: this.add("circle", { cx: x(column), r: 2.4, fill: ORANGE }),
@@ -95,7 +98,7 @@ class ShiftRotation extends LiveFigure {
       start: this.hand(dial, BLUE, {}),
       end: this.hand(dial, ORANGE, { "stroke-dasharray": "5 3" }),
       further: this.square({}, dial),
-      turn: this.label(x, y + RADIUS + 13),
+      turn: this.label(x, y + RADIUS + 16),
     };
     if (i === 1) this.grip(0, this.add("g", { transform: `translate(0 ${-RADIUS})` }, found.end));
     // A hand is dragged: that of t, or the turned one, whichever is nearer where the drag begins.

@@ -21,7 +21,7 @@ class T5Buckets extends LiveFigure {
   static words = {
     en: {
       drawing: "The bucket of each offset, a staircase",
-      caption: "The bucket of each offset, and which of the buckets texts of a given length train.",
+      caption: "The bucket of each offset, and which of the buckets texts of a given length train. Blue: all offsets in the bucket of k.",
       k: "offset k",
       bucket: "bucket",
       reach: "reach",
@@ -38,14 +38,14 @@ class T5Buckets extends LiveFigure {
     },
     zh: {
       drawing: "每个偏移所在的桶，画成阶梯",
-      caption: "每个偏移所在的桶，以及一定长度的文本训练得到哪些桶。",
+      caption: "每个偏移所在的桶，以及一定长度的文本训练得到哪些桶。蓝色：和 k 同桶的所有偏移。",
       k: "偏移 k",
       bucket: "桶号",
       reach: "最远距离",
       length: "文本长度",
       buckets: "桶数",
       bidirectional: "左右两侧",
-      legend: ["用到的桶", "没训练过", "没有这么长的文本"],
+      legend: ["训练过的桶", "没训练过", "没有这么长的文本"],
       beyond: (k) => `${k} 和更远的`,
       right: "0 和右边所有的",
       range: (from, to) => `${from} 到 ${to}`,

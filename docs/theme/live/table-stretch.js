@@ -127,6 +127,11 @@ class TableStretch extends LiveFigure {
     for (const input of this.inputs.j) if (input !== hand) input.value = Math.min(this.state.j, this.state.N - 1);
   }
 
+  settled() {
+    super.settled();
+    this.show(); // a row that was typed beyond the end, too
+  }
+
   /** Another row is looked at; the sign of what can be dragged stays. */
   pointed(j) {
     this.state = { ...this.state, j: Math.min(j, this.state.N - 1) };

@@ -192,7 +192,7 @@ class WordOrder extends LiveFigure {
         const thread = this.threads[w * WIDTH + j];
         set(thread, { d: `M${a} 0C${a} .5 ${b} .5 ${b} 1h${across}C${b + across} .5 ${a + across} .5 ${a + across} 0Z` });
         const torn = Math.abs(x - y) / this.most;
-        const [whole, hole] = [1 - Math.min(1, torn / 0.04), Math.min(0.36, 0.02 + torn / 2)];
+        const [whole, hole] = [Number(x === y), Math.min(0.36, 0.02 + torn / 2)]; // also the least difference is seen
         const stops = [[0, over, 1], [0.5 - hole, over, whole], [0.5 + hole, under, whole], [1, under, 1]];
         stops.forEach(([offset, stop, solid], i) => {
           const style = `stop-color:${stop};stop-opacity:${solid.toFixed(3)}`;
