@@ -826,6 +826,12 @@ def test_words_are_moved_by_hand_and_by_keyboard(page: Page, address: str) -> No
         return " ".join(words)
 
     assert order() == "man bites dog"
+    scrolled = page.evaluate("scrollY")
+    for key, found in (("End", "bites dog man"), ("Home", "man bites dog")):
+        moved.figure.get_by_role("button", name="man").focus()
+        page.keyboard.press(key)
+        assert order() == found
+    assert page.evaluate("scrollY") == scrolled
     man = moved.figure.get_by_role("button", name="man")
     man.focus()
     page.keyboard.press("ArrowRight")

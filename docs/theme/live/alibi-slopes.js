@@ -37,7 +37,7 @@ class AlibiSlopes extends LiveFigure {
       weight: "weight of the far key, all other keys having the score 0",
       slopes: "slope",
       said: ({ back, content, heads }, wins, price, flat) =>
-        `${back} back with a score of ${content}, the key outbids the query’s own in ${wins} of ${heads} heads. ` +
+        `${back === 1 ? "1 step" : `${back} steps`} back with a score of ${content}, the key outbids the query’s own in ${wins} of ${heads} heads. ` +
         `In the flattest it pays ${price} and gets ${flat} of the attention.`,
     },
     zh: {

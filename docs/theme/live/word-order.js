@@ -265,7 +265,7 @@ class WordOrder extends LiveFigure {
     });
     card.addEventListener("click", () => this.dropped || this.changed(moved((this.state.order.indexOf(word) + 1) % 3)));
     card.addEventListener("keydown", (event) => {
-      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      const by = { ArrowLeft: -1, ArrowRight: 1, Home: -2, End: 2 }[event.key];
       if (!by || event.ctrlKey || event.altKey || event.metaKey) return;
       event.preventDefault();
       this.changed(moved(this.state.order.indexOf(word) + by));
