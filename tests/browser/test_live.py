@@ -524,6 +524,7 @@ DRAGGED: list[tuple[str, list[tuple[list[tuple[float, float]], dict[str, Any]]]]
         [
             (_round((129.75, 66), np.pi / 2, np.pi / 4, 0), {"t": 50 + 16, "pair": 1}),  # a quarter of 62.8
             ([(200, 170), (174, 170)], {"t": 66 + 21}),  # four waves are 312 wide
+            ([(302.75, 110)], {"pair": 3}),  # a name under its clock
         ],
     ),
     (

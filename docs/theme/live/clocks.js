@@ -54,7 +54,7 @@ class Clocks extends LiveFigure {
       const x = 43.25 + 86.5 * i;
       this.label(x, 12, words.wavelength);
       this.label(x, 24, grouped(wavelength));
-      this.label(x, 113, words.hand(i));
+      this.onpick(this.label(x, 113, words.hand(i)), () => this.pick({ pair: i }));
       const clock = this.add("g", { transform: `translate(${x} 66)`, fill: "none", stroke: GREY });
       const frame = this.add("circle", { r: RADIUS }, clock);
       this.add("path", { d: `M0 ${-RADIUS - 3}v6` }, clock);
@@ -77,7 +77,8 @@ class Clocks extends LiveFigure {
     }
     this.legend = [BLUE, ORANGE, GREY].map((stroke, n) => {
       const entry = this.add("g", { transform: `translate(${[LEFT, 108, 238][n]} 127)` });
-      this.add("path", { d: "M0 -3.5H20", stroke, "stroke-width": [2, 2, 1.4][n], "stroke-dasharray": n === 1 ? "5 3" : "none" }, entry);
+      const sign = n < 2 ? "M0 -3.5H20" : "M20 -3.5a5.5 5.5 0 1 0 -11 0a5.5 5.5 0 1 0 11 0M14.5 -3.5l3.5 -4"; // of the waves, of a clock
+      this.add("path", { d: sign, fill: "none", stroke, "stroke-width": [2, 2, 1.4][n], "stroke-dasharray": n === 1 ? "5 3" : "none" }, entry);
       return { entry, name: set(this.add("text", { x: 25 }, entry), { text: words.legend[n] }) };
     });
     this.now = this.add("path", { stroke: "currentColor" });

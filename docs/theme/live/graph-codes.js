@@ -31,7 +31,7 @@ class GraphCodes extends LiveFigure {
   static words = {
     en: {
       drawing: "A ring with a tail: what two anchors, an eigenvector and a walk say of each node",
-      caption: "Four codes of the same eight nodes: the distances from two anchors, an eigenvector, and how probably a walk is back after some steps. Large marks are large numbers, squares are above 0, discs below.",
+      caption: "Four codes of the same eight nodes: the distances from two anchors, an eigenvector, and how probably a walk is back after some steps. Large marks are large numbers; squares are above 0, discs below, diamonds 0.",
       vector: "eigenvector",
       steps: "steps",
       first: "anchors",
@@ -54,7 +54,7 @@ class GraphCodes extends LiveFigure {
     },
     zh: {
       drawing: "带尾巴的环：两个锚点、一个特征向量和随机游走给每个节点的数",
-      caption: "同样八个节点的四种编码：到两个锚点的距离、一个特征向量、随机游走若干步后回到原处的概率。记号越大，数越大；方块大于 0，圆点小于 0。",
+      caption: "同样八个节点的四种编码：到两个锚点的距离、一个特征向量、随机游走若干步后回到原处的概率。记号越大，数越大；方块大于 0，圆点小于 0，菱形是 0。",
       vector: "特征向量",
       steps: "步数",
       first: "锚点",
