@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable
 from html import escape
 
+import numpy as np
+
 from press import BookError
 from press.cache import ROOT
 from press.pages import Figure
@@ -54,30 +56,27 @@ def sweep() -> str:
 
     `scores` in thousandths: scheme, task, seed, length. `unfinished` by task, also for a scheme that begins with the
     weights of such a one.
-
-    Read without `extrapolation_results`, which takes torch: a build whose blocks are kept does without.
     """
-    file = ROOT / "posenc" / "experiments" / "extrapolation" / "results.json"
-    data = json.loads(file.read_text(encoding="utf-8"))
-    tasks, steps = list(data["chance"]), data["settings"]["steps"]
+    from posenc.experiments import extrapolation_results
+
+    results = extrapolation_results()
+    data, tasks, longer = results.data, results.tasks, results.longer()
     begins = {name: data["schemes"][name].get("begins", name) for name in SWEPT}
-    usual = [run for run in data["runs"] if run["size"] == "usual"]
-    scores = {
-        (run["scheme"], run["task"]): [[round(1000 * score) for score in row] for row in run["scores"]]
-        for run in usual
-        if run["steps"] == steps
-    }
-    longer = {(run["scheme"], run["task"]) for run in usual if run["steps"] != steps}
     handed_on = {
-        "lengths": data["lengths"],
-        "steps": steps,
+        "lengths": results.lengths,
+        "steps": results.steps,
         "chance": data["chance"],
         "floor": data["floor"],
         "begins": {name: first for name, first in begins.items() if name != first},
         "unfinished": {task: [name for name in SWEPT if (begins[name], task) in longer] for task in tasks},
-        "scores": {name: [scores[name, task] for task in tasks] for name in SWEPT},
+        "scores": {name: [_thousandths(results.scores(name, task)) for task in tasks] for name in SWEPT},
     }
     return json.dumps(handed_on, separators=(",", ":"))
+
+
+def _thousandths(scores: np.ndarray) -> list[list[int]]:
+    found: list[list[int]] = (1000 * scores).round().astype(int).tolist()
+    return found
 
 
 HANDED_ON: dict[str, dict[str, Callable[[], str]]] = {"length-sweep": {"sweep": sweep}}

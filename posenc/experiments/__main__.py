@@ -1,40 +1,42 @@
-"""`python -m posenc.experiments extrapolation`, hybrids, recipe, disentangled or deployment: what takes too long."""
+"""`python -m posenc.experiments NAME` makes a file of results: extrapolation and hybrids take long, with options."""
 
 from __future__ import annotations
 
 import sys
 
+_SHORT = ("choosing", "deployment", "disentangled", "recipe")
+
 
 def main() -> None:
-    if sys.argv[1:] == ["disentangled"]:
-        from posenc.experiments.disentangled import make_term_results
-
-        return make_term_results()
-    if sys.argv[1:] == ["recipe"]:
-        from posenc.experiments.recipe import make_recipe_results
-
-        return make_recipe_results()
-    if sys.argv[1:] == ["deployment"]:
-        from posenc.experiments.deployment import make_deployment_results
-
-        return make_deployment_results()
-    if sys.argv[1:2] not in (["extrapolation"], ["hybrids"]):
-        sys.exit(
-            "usage: python -m posenc.experiments {extrapolation,hybrids,disentangled,deployment,recipe} [--help]"
-        )
+    name, *options = sys.argv[1:] or [""]
+    if name in _SHORT and not options:
+        return _make(name)
+    if name not in ("extrapolation", "hybrids"):
+        sys.exit(f"usage: python -m posenc.experiments {{extrapolation,hybrids,{','.join(_SHORT)}}} [--help]")
     try:
         import joblib  # noqa: F401
         import tqdm  # noqa: F401
     except ModuleNotFoundError as missing:
         sys.exit(f"{missing}: pip install 'posenc[experiments]'")
-    if sys.argv[1] == "hybrids":
+    if name == "hybrids":
         from posenc.experiments.hybrids import main as hybrids
 
-        hybrids(sys.argv[2:])
-        return
+        return hybrids(options)
     from posenc.experiments.extrapolation.sweep import main as extrapolation
 
-    extrapolation(sys.argv[2:])
+    return extrapolation(options)
+
+
+def _make(name: str) -> None:
+    if name == "choosing":
+        from posenc.experiments.choosing.measure import make_answers as make
+    elif name == "deployment":
+        from posenc.experiments.deployment import make_deployment_results as make
+    elif name == "disentangled":
+        from posenc.experiments.disentangled import make_term_results as make
+    else:
+        from posenc.experiments.recipe import make_recipe_results as make
+    make()
 
 
 if __name__ == "__main__":

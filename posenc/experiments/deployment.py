@@ -24,7 +24,7 @@ from torch.nn.functional import scaled_dot_product_attention
 import posenc.nn as layers
 from posenc.contextual import forget_bias
 
-__all__ = ["deployment_results", "deployment_table", "try_layer"]
+__all__ = ["try_layer"]
 
 FILE = Path(__file__).with_name("deployment.json")
 WAYS = "eager", "graphs", "compiled", "exported", "onnx", "autocast", "saved"
@@ -256,52 +256,3 @@ def make_deployment_results(backend: str = "inductor") -> None:
     libraries = {name: version(name) for name in ("torch", "onnx", "onnxscript", "onnxruntime")}
     kept = {"versions": {"python": platform.python_version(), **libraries}, "layers": found}
     FILE.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
-
-
-def deployment_results() -> dict[str, dict[str, float | list[str] | str]]:
-    """What every layer did in every way, as `try_layer` gives it; a string is the reason why it cannot.
-
-    >>> deployment_results()["KerpleBias"]["saved"]
-    ['raw_r1', 'raw_r2']
-    """
-    results: dict[str, dict[str, float | list[str] | str]] = json.loads(FILE.read_text(encoding="utf-8"))[
-        "layers"
-    ]
-    return results
-
-
-_HEADS = {
-    "en": ("Layer", "eager", "graphs", "compiled", "exported", "ONNX", "autocast", "saved"),
-    "zh": ("层", "eager", "图", "编译", "导出", "ONNX", "autocast", "存下"),
-}
-
-
-def deployment_table(*, lang: Literal["en", "zh"] = "en") -> str:
-    """The results as a Markdown table: how far outputs are off, and how many tensors are saved.
-
-    Args:
-        lang: "en" or "zh", the language of its words.
-
-    Returns:
-        Markdown.
-
-    Raises:
-        ValueError: lang is neither "en" nor "zh".
-
-    >>> deployment_table().splitlines()[0]
-    '| Layer | eager | graphs | compiled | exported | ONNX | autocast | saved |'
-    """
-    if lang not in _HEADS:
-        raise ValueError(f'lang must be "en" or "zh", got {lang!r}')
-    rows = [_HEADS[lang], ("---",) * len(_HEADS[lang])]
-    for name, ways in deployment_results().items():
-        rows.append((f"`{name}`", *(_cell(ways[way], lang) for way in WAYS)))
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def _cell(result: float | list[str] | str, lang: str) -> str:
-    if isinstance(result, str):
-        return {"en": "no", "zh": "否"}[lang]
-    if isinstance(result, list):
-        return str(len(result))
-    return f"{result:.0f}" if isinstance(result, int) or result == 0 else f"{result:.0e}"

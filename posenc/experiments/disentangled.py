@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 import torch
@@ -12,11 +12,12 @@ from torch import Tensor, nn
 
 from posenc._checks import integer
 from posenc.experiments.extrapolation.tasks import TASKS, Task
+from posenc.experiments.results import TermsResult
 from posenc.experiments.transformer import Transformer, hide, one_thread
 from posenc.masks import causal_mask
 from posenc.relative import disentangled_scores, relative_bias
 
-__all__ = ["TERMS", "TermsResult", "make_term_results", "term_results", "train_terms"]
+__all__ = ["TERMS", "make_term_results", "train_terms"]
 
 TERMS = ("word_word", "word_place", "place_word", "place_place")
 """The four terms by name: first what the query gives, then what the key gives."""
@@ -25,31 +26,6 @@ LENGTH, BATCH, ASKED, RATE = 16, 32, 512, 1e-2
 DIM, HEADS, LAYERS, STEPS, SEEDS = 32, 2, 2, 400, 5
 ASKED_TASKS = ("back", "copy", "sort", "recall")
 FILE = Path(__file__).with_suffix(".json")
-
-
-@dataclass(frozen=True)
-class TermsResult:
-    """What `train_terms` measured, on texts that were not in the training."""
-
-    task: str
-    seed: int
-
-    trained: tuple[str, ...]
-    """The terms that it was trained with."""
-
-    loss: float
-    """Mean cross-entropy of an answer with all of them, in nats."""
-
-    accuracy: float
-    """Share of the answers that are right."""
-
-    loss_without: dict[str, float]
-    """The same when one of them is switched off, or under "places" all but word_word. Nothing is trained anew."""
-
-    accuracy_without: dict[str, float]
-
-    size: dict[str, float]
-    """Standard deviation of each term over the keys that a query sees, in nats of the scaled score: a mean."""
 
 
 class TermPositions(nn.Module):
@@ -169,21 +145,6 @@ def _ask(model: nn.Module, task: Task, generator: torch.Generator, texts: int) -
     logits, answers = model(ids)[asked], targets[asked]
     right = (logits.argmax(dim=-1) == answers).double().mean()
     return nn.functional.cross_entropy(logits, answers), right
-
-
-def term_results() -> list[TermsResult]:
-    """The trainings that the book quotes: each task with all terms and without each, five seeds.
-
-    Returns:
-        A `TermsResult` for each training.
-
-    >>> len(term_results())
-    100
-    """
-    return [
-        TermsResult(**{**row, "trained": tuple(row["trained"])})
-        for row in json.loads(FILE.read_text(encoding="utf-8"))["runs"]
-    ]
 
 
 def make_term_results() -> None:

@@ -33,7 +33,7 @@ from posenc.experiments.extrapolation.tasks import SYMBOLS, TASKS, Task
 from posenc.experiments.schemes import LARGE_BASE, TRAINED, Positions, Scheme
 from posenc.experiments.transformer import Transformer, one_thread
 
-__all__ = ["MIXES", "hybrid_results", "probe_position", "train_counter", "train_mix"]
+__all__ = ["MIXES", "probe_position", "train_counter", "train_mix"]
 
 FILE = Path(__file__).with_name("hybrids.json")
 RATES = (1e-3, 3e-3, 1e-2)
@@ -233,21 +233,6 @@ def _read(states: np.ndarray) -> float:
         known.T @ known + 1e-3 * np.eye(known.shape[1]), known.T @ (place - place.mean())
     )
     return float(np.abs(asked @ weights + place.mean() - place).mean())
-
-
-def hybrid_results() -> dict[str, Any]:
-    """What `python -m posenc.experiments hybrids` measured, as it stands in the file.
-
-    Returns:
-        mixes: by mix and task, the rate and the scores (seeds, lengths). count: by text, (seeds, 2), the share named
-        exactly and the mean distance. probe: by training and what is read, the mean distance of each seed.
-
-    >>> results = hybrid_results()
-    >>> results["lengths"]
-    [32, 40, 64, 128, 256]
-    """
-    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
 
 
 def _jobs() -> Iterator[tuple[str, ...]]:

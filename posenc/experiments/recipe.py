@@ -7,7 +7,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +21,7 @@ from posenc.experiments.schemes import LARGE_BASE, LONGEST, TRAINED, Frequencies
 from posenc.experiments.transformer import Transformer, hide, one_thread
 from posenc.masks import document_mask
 
-__all__ = ["WAYS", "Way", "make_recipe_results", "recipe_results", "train_recipe"]
+__all__ = ["WAYS", "Way", "make_recipe_results", "train_recipe"]
 
 FILE = Path(__file__).with_suffix(".json")
 SEEDS, RATE_SEED = 3, 1000
@@ -362,19 +361,3 @@ def _short_loss(model: _Reader, steps: Steps) -> float:
     generator = torch.Generator().manual_seed(10**6)
     asked = (task.make(steps.asked_tokens // TRAINED, TRAINED, generator) for task in ASKED.values())
     return float(np.mean([float(_loss(model, *questions)) for questions in asked]))  # type: ignore[arg-type]
-
-
-@cache
-def recipe_results() -> dict[str, Any]:
-    """What `python -m posenc.experiments recipe` measured, as it stands in the file.
-
-    Returns:
-        ways: by way, its rate and for each seed the loss at 256 tokens, the scores short and long by task, those by
-        depth, and the perplexity by position.
-
-    >>> results = recipe_results()
-    >>> len(results["ways"]), len(results["ways"]["neither"]["seeds"])
-    (8, 3)
-    """
-    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import re
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +53,7 @@ class Block:
     shown: str = ""  # the output below it
     figures: int = 0  # the drawings below it
     draws: bool = True  # or its figures are only counted
+    tabled: bool = False  # what is shown is the text of a table, without blanks
     output: str = ""
     drawn: int = 0
     error: str = ""
@@ -77,7 +79,8 @@ class Block:
             return "" if self.need in self.error.lower() else f"it is said to need {self.need}: {self.error}"
         if self.error:
             return self.error
-        if self.output.rstrip() != self.shown.rstrip():
+        printed = _cells(self.output) if self.tabled else self.output.rstrip()
+        if printed != self.shown.rstrip():
             return f"it printed\n{self.output}\nand the page shows\n{self.shown}"
         return f"it drew {self.drawn} figures, not {self.figures}" if self.drawn != self.figures else ""
 
@@ -89,6 +92,8 @@ class Block:
 PLANTED = {
     "it printed\n4": Block("p", "2", "numpy",
         [{"code": "x = 3", "name": "1"}, {"code": "print(x + 1)", "name": "2"}], "5"),
+    "it printed\n| a | b |": Block("p", "1", "numpy",
+        [{"code": "print('| a | b |\\n| --- | --- |\\n| 1 | 2 |')", "name": "1"}], "ab13", tabled=True),
     "ZeroDivisionError: division by zero, line 1 of 1": Block("p", "1", "numpy", [{"code": "1 / 0", "name": "1"}]),
     "it is said to need torch: ": Block("p", "1", "torch", [{"code": "import posenc", "name": "1"}]),
     "it drew 0 figures, not 1": Block("p", "1", "matplotlib", [{"code": "x = 1", "name": "1"}], "", 1, False),
@@ -108,24 +113,35 @@ def blocks(site: Path) -> list[Block]:
             codes[number] = [*codes.get(str(block.get("data-after")), []), own]
             need = str(block.get("data-run") or block["data-needs"])
             page = path.relative_to(site).as_posix()
-            shown, figures = _below(block)
+            shown, figures, table = _below(block)
             # drawing takes a browser half a second: the first figure of each page in Chinese, whose words are wide
             first = page.startswith("zh") and not any(each.page == page and each.figures for each in found)
-            found.append(Block(page, number, need, codes[number], shown, figures, bool(figures) and first))
+            found.append(
+                Block(page, number, need, codes[number], shown, figures, bool(figures) and first, table)
+            )
     return found
 
 
-def _below(block: Tag) -> tuple[str, int]:
-    """The output that follows a block, and how many drawings."""
+def _cells(printed: str) -> str:
+    """What a table of Markdown says, without its links and blanks."""
+    rows = [row.strip("| ").replace(" | ", "") for row in printed.splitlines() if not row.startswith("| ---")]
+    text = re.sub(r"\{#[\w-]+\}|\[([^]]+)\]\([^)]*\)", r"\1", "".join(rows))
+    return "".join(text.replace("`", "").split())
+
+
+def _below(block: Tag) -> tuple[str, int, bool]:
+    """The output that follows a block, how many drawings, and whether the output is a table."""
     shown, figures = "", 0
     for follower in block.find_next_siblings():
         if "output" in (follower.get("class") or ()):
             shown += follower.get_text()
+        elif "table" in (follower.get("class") or ()):
+            return "".join(follower.select_one("table").get_text().split()), figures, True
         elif follower.name == "figure" or "live" in (follower.get("class") or ()):
             figures += 1
         else:
             break
-    return shown, figures
+    return shown, figures, False
 
 
 def run(browser: Browser, site: Path, wanted: list[Block], gone: str = "") -> Visit:

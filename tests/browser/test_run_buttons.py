@@ -200,6 +200,32 @@ def test_python_runs(page: Page, address: str) -> None:
     assert visit.complaints == []
 
 
+NO_TABLE = """const on = HTMLElement.prototype.replaceWith;
+HTMLElement.prototype.replaceWith = function (next) { next.matches?.("figure.table") || on.call(this, next) }"""
+
+
+@pytest.mark.slow
+@harmed(Harm("no table", script=NO_TABLE))
+def test_a_table_that_is_printed_is_shown_as_one(page: Page, address: str) -> None:
+    """That of all schemes, which takes no torch; and fewer rows of it, once the code is changed."""
+    page.add_init_script(OWN)
+    visit = opened(page, f"{address}zh/tables.html")
+    box = block(page)
+    box.locator(".run-run").click()
+    said(box, "输出与书中一致|未能", wait=60_000)
+    rows = below(box).locator("figure.table tbody tr")
+    assert rows.count() > 50, "no table"
+    assert ".html#" in str(rows.first.locator("a").get_attribute("href")), "links lead to sources"
+    box.locator(".run-edit").click()
+    area = box.locator("textarea")
+    area.fill(area.input_value().replace("compare_schemes()", "compare_schemes()[:3]"))
+    box.locator(".run-run").click()
+    said(box, "用时")
+    rows.nth(2).wait_for()
+    assert rows.count() == 3
+    assert visit.complaints == []
+
+
 @pytest.mark.slow
 @harmed(Harm("could not be loaded", gone="**/py/scipy-*.whl"))
 def test_scipy_is_loaded_for_the_block_that_needs_it(page: Page, address: str) -> None:

@@ -34,7 +34,7 @@ from press.running import dependencies, execute, outputs, trainings
 log = logging.getLogger("mkdocs.plugins.posenc")
 
 Parts = list[str]
-_TRAINS = re.compile(r"\b(train_\w+|compare_schemes)\b")
+_TRAINS = re.compile(r"\btrain_\w+")
 
 
 # --- Running ------------------------------------------------------------------------------------------------

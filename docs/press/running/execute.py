@@ -52,7 +52,7 @@ WALL = 900.0  # seconds by the clock, for one that sleeps
 GRACE = 10.0  # more for one that does not let itself be stopped: then its process ends
 STARTED = "started"  # the first line of the answers: what comes after it is the doing of a block
 FORKS = sys.platform == "linux"  # elsewhere libraries do not stand it
-OURS = ("posenc", "posenc.nn", "posenc.plot", "posenc.experiments")
+OURS = ("posenc", "posenc.nn", "posenc.plot")
 _FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
 

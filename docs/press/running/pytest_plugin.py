@@ -106,8 +106,6 @@ def _outcome(parts: tuple[str, ...]) -> execute.Outcome:
 
 @functools.cache
 def _runs() -> book_blocks.Runs:
-    import posenc.experiments  # noqa: F401 what is imported can be shared
-
     trainings.share()
     return book_blocks.Runs()
 

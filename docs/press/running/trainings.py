@@ -5,8 +5,10 @@ They are functions of their arguments: they bring their own seed, and leave the 
 
 import contextlib
 import functools
+import importlib
 import io
 import pickle
+import pkgutil
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +19,12 @@ _NOT_WRITTEN = (pickle.PicklingError, AttributeError, TypeError, ValueError, Rec
 
 def share() -> None:
     """From here on a training of this process is done once, and whoever asks again gets a copy."""
+    import posenc.experiments
+
+    for found in pkgutil.walk_packages(posenc.experiments.__path__, "posenc.experiments."):
+        if not found.name.endswith("__main__"):
+            with contextlib.suppress(ImportError):  # the block that needs torch says so
+                importlib.import_module(found.name)
     modules = [module for name, module in sys.modules.items() if name.startswith("posenc.experiments")]
     shared: dict[Callable[..., Any], Callable[..., Any]] = {}
     for module in modules:

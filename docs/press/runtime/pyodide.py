@@ -33,7 +33,7 @@ from press.pages import Unit
 from press.running import dependencies
 
 FOLDER = Path(__file__).parent
-_TORCH = re.compile(r"^\s*(?:import|from) (?:torch|posenc\.(?:nn|experiments))\b", re.MULTILINE)
+_TORCH = re.compile(r"^\s*(?:import|from) (?:torch|posenc\.nn)\b", re.MULTILINE)
 PARTS = ("pyodide", "numpy", "matplotlib", "scipy")
 LOADED = ("numpy", *PARTS[2:])  # what readers load, the first with Pyodide and posenc
 MISSING = ("torch",)  # what a page does not have
@@ -262,7 +262,7 @@ def _posenc(stamp: tuple[object, ...]) -> tuple[str, bytes]:
 
 
 def _contents() -> Iterator[tuple[str, bytes]]:
-    for path in (path for ending in ("py", "csv") for path in cache.PACKAGE.rglob(f"*.{ending}")):
+    for path in (path for ending in ("py", "csv", "json") for path in cache.PACKAGE.rglob(f"*.{ending}")):
         yield path.relative_to(cache.ROOT).as_posix(), path.read_bytes()
     for file in metadata.files("array-api-compat") or ():
         if file.suffix == ".py" or _LICENCE.search(file.as_posix()):

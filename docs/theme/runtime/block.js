@@ -46,6 +46,7 @@ const words = chinese
       line: (line) => `第 ${line} 行：`,
       loading: "Python 没有加载成功，可以再试一次。",
       fatal: "Python 崩溃了，可以再试一次。",
+      table: "打印出的表",
       cut: (shown, more) => `只显示前 ${kB(shown)} 输出，其余 ${kB(more)} 略去。`,
     }
   : {
@@ -78,6 +79,7 @@ const words = chinese
       line: (line) => `Line ${line}: `,
       loading: "Python could not be loaded; you can try again.",
       fatal: "Python has broken down; you can try again.",
+      table: "The table that it printed",
       cut: (shown, more) => `The first ${kB(shown)} are shown; ${kB(more)} more were printed.`,
     };
 
@@ -219,7 +221,7 @@ export function reset(block) {
 function printed(block) {
   const found = [];
   let next = block.box.nextElementSibling;
-  for (; next?.matches(".output, figure.plot, .live"); next = next.nextElementSibling) found.push(next);
+  for (; next?.matches(".output, figure, .live"); next = next.nextElementSibling) found.push(next);
   return found.filter((each) => each !== block.panel);
 }
 
@@ -255,6 +257,33 @@ export async function run(block) {
   if (plan.note) block.bar.said.append(plan.note);
 }
 
+/* What is printed as a table of Markdown, as the book shows it; null where it is none. */
+function tableOf(text) {
+  const rows = text.trimEnd().split("\n");
+  if (rows.length < 3 || !rows.every((row) => row.startsWith("| ") && row.endsWith(" |"))) return null;
+  const table = made("table", "answers");
+  for (const [at, row] of rows.entries()) {
+    if (at === 1) continue; // the line under the head
+    const line = (at ? (table.tBodies[0] ?? table.createTBody()) : table.createTHead()).insertRow();
+    for (const [column, cell] of row.slice(2, -2).split(" | ").entries()) {
+      const kind = at && column ? "td" : "th";
+      line.append(made(kind, "", kind === "th" ? { scope: at ? "row" : "col" } : {}));
+      line.lastChild.append(...cell.replace(/\{#[\w-]+\}/g, "").split(/(`[^`]+`|\[[^\]]+\]\([^)]*\))/).map(inlineOf));
+    }
+  }
+  return table;
+}
+
+function inlineOf(text) {
+  if (text.length > 2 && text.startsWith("`")) return made("code", "", { textContent: text.slice(1, -1) });
+  const [, shown, to] = text.match(/^\[(.+)\]\((.*)\)$/) ?? [];
+  return shown ? made("a", "", { href: to.replace(/\.md\b/, ".html"), textContent: shown }) : text;
+}
+
+/* What the rows of a table say, in whatever order they stand. */
+const saysOf = (table) =>
+  [...table.querySelectorAll("tbody tr")].map((row) => row.textContent.replace(/\s/g, "")).sort().join();
+
 /* The panel under a block: it takes the place of what the page shows there, as soon as there is something new. A figure
    that moves stays, and the panel comes under it. */
 class Results {
@@ -271,8 +300,9 @@ class Results {
     block.panel = made("div", "output run-output");
     const moving = theirs.find((each) => each.matches(".live.on"));
     (moving ?? block.box).after(block.panel);
+    this.table = theirs.find((each) => each.matches("figure.table"));
     this.text = theirs.find((each) => each.matches(".output"))?.textContent.trimEnd();
-    this.plots = theirs.filter((each) => each.matches("figure, .live"));
+    this.plots = theirs.filter((each) => each.matches("figure.plot, .live"));
     for (const each of theirs) each.hidden = each !== moving;
     block.buttons.reset.hidden = false;
   }
@@ -306,6 +336,14 @@ class Results {
     this.block.panel.append(figure);
   }
 
+  tabled(table) {
+    const region = made("div", "", { role: "region", tabIndex: 0, ariaLabel: words.table });
+    const figure = made("figure", "table");
+    region.append(table);
+    figure.append(region);
+    this.output.closest(".highlight").replaceWith(figure);
+  }
+
   end({ output, cut, error, ms, figures }) {
     const { block } = this;
     if (error?.stopped) return say(block, words.stopped);
@@ -321,9 +359,12 @@ class Results {
       if (line) mark(owner, line);
       return say(block, (owner === block ? words.error : words.before)(line));
     }
-    const held = this.text !== undefined && !this.edited;
+    const table = this.table && tableOf(output);
+    if (table) this.tabled(table);
+    const held = (this.text !== undefined || this.table) && !this.edited;
     if (!block.panel.hasChildNodes()) block.panel.hidden = true;
-    if (held) say(block, (this.text.endsWith(output.trimEnd()) && output ? words.same : words.other)(ms));
+    const same = table ? saysOf(table) === saysOf(this.table) : this.text?.endsWith(output.trimEnd());
+    if (held) say(block, (same && output ? words.same : words.other)(ms));
     else say(block, (output || figures.length ? words.done : words.silent)(ms));
   }
 }

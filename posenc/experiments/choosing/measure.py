@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Literal, TypeVar, get_args
+from pathlib import Path
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 import torch
@@ -18,135 +20,46 @@ from torch.nn.functional import pad, scaled_dot_product_attention
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from posenc.attention import dot_product_attention
+from posenc.experiments.choosing.answers import FAR, LONG, Answers, Entrance, Pairs
 from posenc.experiments.choosing.schemes import CANDIDATES, COLUMNS, Candidate, Hooks, Sizes, random
-from posenc.experiments.extrapolation import Results, extrapolation_results
 from posenc.experiments.transformer import one_thread
 from posenc.masks import causal_mask
 
-__all__ = [
-    "FAR",
-    "LONG",
-    "TASKS",
-    "Answers",
-    "compare_schemes",
-    "held_lengths",
-    "measure_scheme",
-    "trained_longer",
-]
+__all__ = ["make_answers", "measure_scheme"]
 
 _T = TypeVar("_T")
-Entrance = Literal["code", "turn", "score", "mask"]
-Pairs = Literal["no", "offsets", "yes"]
-
-LONG = 131_072
-"""The length at which memory and cost are compared: 128k tokens."""
-
-FAR = 2**20
-"""The number of positions that are tried; what works at the last of them is taken to work at any."""
 
 SMALL = Sizes(num_heads=2, head_dim=16, trained=32, length=128)
 """What can be seen at any size is looked at in this one, stretched to four times its training."""
 
 
-@dataclass(frozen=True)
-class Answers:
-    """What `measure_scheme` found. None: the question has no meaning for the scheme."""
-
-    scheme: Candidate
-    enters: Entrance
-    """Where the position comes in: in a code that is added, a turn of queries and keys, a score or a mask."""
-    shift: bool
-    """Whether outputs stay when all places move alike; in a graph, when its nodes are numbered otherwise."""
-    norm: bool
-    """Whether embeddings, queries, keys and values keep their length."""
-    direction: bool | None
-    """Whether, without a mask, a text is told from its reversal."""
-    parameters: int
-    """How many numbers are trained, before anything is stretched: 12 heads of width 64, 2048 tokens."""
-    memory: float | None
-    """Bytes that live at one time because of it, by those of all keys and values, at 128k tokens in float32.
-
-    A bias that is a product of columns takes these columns; any other takes a number for each pair of tokens.
-    """
-    cost: float | None
-    """Its operations by those of attention, at 128k tokens; below 0 what it saves, as scores not computed."""
-    defined: int | None
-    """Number of positions at which it gives finite numbers in float32, stretched likewise; `FAR`: no end."""
-    held: tuple[int, ...] | None
-    """For each of `TASKS` the longest text at which small models did it, 0 if not even at the trained length."""
-    longer: tuple[bool, ...] | None
-    """For each of them, whether it took more steps of training than the others had."""
-    tuned: tuple[int, ...] | None
-    """The same after a short training at the longest length."""
-    cached: bool
-    """Whether one token at a time, with a cache of keys and values, gives what the full pass gives."""
-    pairs: Pairs
-    """What its scores are made of besides a vector for each query and one for each key: nothing (no), a number
-    for each offset, or a number for each pair of tokens (yes). A mask is not counted."""
-    fused: bool
-    """Whether posenc does it by `scaled_dot_product_attention` without a number for each pair of tokens."""
-    change: bool | None
-    """Whether a text beyond the training is refused, or changes the numbers of tokens that were there before."""
+def make_answers() -> None:
+    """Measure all schemes, and write answers.json."""
+    rows = []
+    for scheme in CANDIDATES.values():
+        found = asdict(measure_scheme(scheme))
+        for tried in ("held", "longer", "tuned"):  # from the results of the trainings
+            del found[tried]
+        rows.append(json.dumps(found | {"result": scheme.result or scheme.name}))
+    text = ",\n ".join(rows)
+    Path(__file__).with_name("answers.json").write_text(f"[{text}]\n", encoding="utf-8")
 
 
-def compare_schemes(
-    schemes: Mapping[str, Candidate] | None = None, held: Mapping[str, tuple[int, ...]] | None = None
-) -> list[Answers]:
-    """The answers of all schemes, in the order of the book.
-
-    Args:
-        schemes: by name; `CANDIDATES` if None.
-        held: as of `held_lengths`; if None, of the results of the chapter `extrapolation`.
-
-    Returns:
-        An `Answers` for each scheme.
-
-    >>> rotary = compare_schemes({"rotary": CANDIDATES["rotary"]})[0]
-    >>> rotary.shift, rotary.norm, rotary.parameters, rotary.fused
-    (True, True, 0, True)
-    """
-    longer: Mapping[str, tuple[bool, ...]] = {}
-    if held is None:
-        results = extrapolation_results()
-        held, longer = held_lengths(results), trained_longer(results)
-    return [
-        measure_scheme(scheme, held, longer)
-        for scheme in (CANDIDATES if schemes is None else schemes).values()
-    ]
-
-
-def measure_scheme(
-    scheme: Candidate,
-    held: Mapping[str, tuple[int, ...]] | None = None,
-    longer: Mapping[str, tuple[bool, ...]] | None = None,
-) -> Answers:
-    """The answers of one scheme.
+@lru_cache(maxsize=2 * len(CANDIDATES))
+def measure_scheme(scheme: Candidate) -> Answers:
+    """The answers of one scheme; nothing is known of trainings with it.
 
     Args:
         scheme: one of `CANDIDATES`, or another.
-        held: as of `held_lengths`; nothing is known if None.
-        longer: as of `trained_longer`; nothing is known if None.
 
     >>> measure_scheme(CANDIDATES["learned"]).defined
     2048
     """
-    held, longer = held or {}, longer or {}
-    name = scheme.result or scheme.name
-    return replace(
-        _measured(scheme),
-        held=held.get(name),
-        longer=longer.get(name),
-        tuned=held.get(f"{name}_tuned"),
-    )
-
-
-@lru_cache(maxsize=2 * len(CANDIDATES))
-def _measured(scheme: Candidate) -> Answers:
     if scheme.other_layers is not None:
         layers = [
             replace(scheme, make=make, other_layers=None) for make in (scheme.make, scheme.other_layers)
         ]
-        return _together(scheme, *(_measured(layer) for layer in layers))
+        return _together(scheme, *(measure_scheme(layer) for layer in layers))
     graph = scheme.tokens == "graph"
     with torch.no_grad(), one_thread():
         hooks, real = scheme.make(SMALL), scheme.make(Sizes())
@@ -155,7 +68,7 @@ def _measured(scheme: Candidate) -> Answers:
         narrow = Sizes(num_heads=1, head_dim=16, trained=LONG, length=LONG)
         counted = not graph and _works(scheme, scheme.make(narrow), narrow, LONG - 1)
         return Answers(
-            scheme,
+            *(scheme.name, scheme.section, scheme.tokens),
             enters=_enters(scheme, hooks),
             shift=shift,
             norm=_keeps_norm(scheme, hooks),
@@ -180,7 +93,9 @@ def _together(scheme: Candidate, first: Answers, second: Answers) -> Answers:
     both = (first, second)
     return replace(
         first,
-        scheme=scheme,
+        name=scheme.name,
+        section=scheme.section,
+        tokens=scheme.tokens,
         shift=all(each.shift for each in both),
         norm=all(each.norm for each in both),
         direction=any(each.direction for each in both),
@@ -197,51 +112,6 @@ def _together(scheme: Candidate, first: Answers, second: Answers) -> Answers:
 
 def _of_both(join: Callable[[_T, _T], _T], first: _T | None, second: _T | None) -> _T | None:
     return None if first is None or second is None else join(first, second)
-
-
-TASKS = ("back", "copy", "sort")
-"""The tasks of the chapter `extrapolation` that need positions."""
-
-
-def held_lengths(results: Results, least: float = 0.9) -> dict[str, tuple[int, ...]]:
-    """The longest text, of those asked, up to which small models did each of `TASKS`.
-
-    What had not learned its task in the steps that all had counts with those that it got beyond (`trained_longer`).
-
-    Args:
-        results: of the chapter `extrapolation`.
-        least: accuracy, that of the middle seed, that counts as done. One seed of five that fails, as some do
-            where the best learning rate is a high one, decides nothing.
-
-    Returns:
-        By the name of the scheme, a length for each task; 0 for what is not done at the trained length. Those
-        that were not put to all tasks at all lengths are left out.
-    """
-    found = {}
-    for scheme, steps in _tried(results).items():
-        scores = [results.scores(scheme, task, steps=last) for task, last in zip(TASKS, steps, strict=True)]
-        done = [np.median(each, axis=0) >= least for each in scores]
-        if all(row.shape == (len(results.lengths),) for row in done):
-            found[scheme] = tuple((0, *results.lengths)[int(row.cumprod().sum())] for row in done)
-    return found
-
-
-def trained_longer(results: Results) -> dict[str, tuple[bool, ...]]:
-    """By the name of the scheme, for each of `TASKS` whether it had not learned it in the steps that all had."""
-    return {
-        scheme: tuple(last != results.steps for last in steps) for scheme, steps in _tried(results).items()
-    }
-
-
-def _tried(results: Results) -> dict[str, list[int]]:
-    """The schemes that were put to all of `TASKS`, and for each task the steps of the longest training."""
-    pairs = {(run["scheme"], run["task"]) for run in results.data["runs"]}
-    longer = results.longer()
-    return {
-        scheme: [max(longer.get((scheme, task), (results.steps,))) for task in TASKS]
-        for scheme in results.schemes
-        if pairs >= {(scheme, task) for task in TASKS}
-    }
 
 
 # --- One layer of attention, with a scheme in it

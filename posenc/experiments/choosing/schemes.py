@@ -17,6 +17,7 @@ from torch.nn.functional import logsigmoid, pad
 from posenc.alibi import alibi_bias, alibi_slopes, column_count, widen
 from posenc.attention import dot_product_attention
 from posenc.contextual import contextual_bias, contextual_positions, forget_bias, forget_positions
+from posenc.experiments.choosing.answers import Tokens
 from posenc.experiments.transformer import hide
 from posenc.extrapolation import logn_scale
 from posenc.graphs import anchor_distances, laplacian_eigenvectors, random_walk_probabilities
@@ -47,7 +48,6 @@ from posenc.times import periodic_encoding, time_encoding, time_frequencies
 
 __all__ = ["CANDIDATES", "COLUMNS", "Candidate", "Hooks", "Sizes", "random"]
 
-Tokens = Literal["line", "grid", "time", "graph"]
 Maker = Callable[["Sizes"], "Hooks"]
 
 

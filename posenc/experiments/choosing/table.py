@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from posenc.experiments.choosing.measure import FAR, TASKS, Answers
+from posenc.experiments.choosing.answers import FAR, TASKS, Answers
 
 __all__ = ["scheme_table"]
 
@@ -41,9 +41,8 @@ def scheme_table(answers: Iterable[Answers], *, lang: Literal["en", "zh"] = "en"
 
 
 def _cells(found: Answers, words: dict[str, str]) -> list[str]:
-    scheme = found.scheme
     cells = {
-        "scheme": f"[{words[scheme.name]}]({scheme.section}){{#row-{scheme.name.replace('_', '-')}}}",
+        "scheme": f"[{words[found.name]}]({found.section}){{#row-{found.name.replace('_', '-')}}}",
         "shift": _yes(found.shift, words),
         "direction": _yes(found.direction, words),
         "cached": _yes(found.cached, words),
@@ -57,7 +56,7 @@ def _cells(found: Answers, words: dict[str, str]) -> list[str]:
         "cost": _NONE if found.cost is None else _percent(found.cost).replace("%", words["%"]),
         "parameters": f"{found.parameters:,}",
         "enters": words[found.enters],
-        "tokens": words[scheme.tokens],
+        "tokens": words[found.tokens],
     }
     return [cells[name] for name in _HEAD]
 

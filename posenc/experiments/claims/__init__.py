@@ -6,9 +6,12 @@ that calls posenc and returns numbers: `formulas`, `code`, `precision`, `order`,
 words.json. Needs torch.
 """
 
-from posenc.experiments.claims import (  # noqa: F401, I001
+from posenc.experiments.claims import (  # noqa: I001
     formulas, code, precision, order, inputs, attention, reach, longer, padding, serving,
 )  # fmt: skip
 from posenc.experiments.claims.ledger import CLAIMS, Claim, Found, claim_table, claim_words
 
 __all__ = ["CLAIMS", "Claim", "Found", "claim_table", "claim_words"]
+
+GROUPS = (formulas, code, precision, order, inputs, attention, reach, longer, padding, serving)
+"""In the order of the page: each has filled the ledger when it was imported, in this order."""

@@ -9,8 +9,8 @@ from posenc import sinusoidal_encoding, sinusoidal_frequencies
 from posenc.experiments.choosing import held_lengths
 from posenc.experiments.claims.ledger import Found, claim, found
 from posenc.experiments.extrapolation import extrapolation_results
-from posenc.experiments.hybrids import hybrid_results
 from posenc.experiments.models import released_models
+from posenc.experiments.results import hybrid_results
 from posenc.extrapolation import first_negative, turns, unseen_angles
 from posenc.nn import SinusoidalEncoding
 from posenc.relative import t5_bucket

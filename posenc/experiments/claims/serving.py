@@ -7,7 +7,7 @@ import numpy as np
 from posenc import causal_mask, contextual_positions, dot_product_attention, ring_attention, shard_positions
 from posenc.experiments import choosing
 from posenc.experiments.claims.ledger import Found, claim, found
-from posenc.experiments.deployment import deployment_results
+from posenc.experiments.results import deployment_results
 from posenc.experiments.serving import cached_pass, largest_error
 from posenc.parallel import ring_work
 from posenc.rotary import from_config

@@ -21,7 +21,8 @@ import numpy as np
 import torch
 
 from posenc._checks import integer
-from posenc.experiments.extrapolation.results import FILE, Results, code_digest, header
+from posenc.experiments.extrapolation.origin import code_digest, header
+from posenc.experiments.extrapolation.results import FILE, Results
 from posenc.experiments.extrapolation.runs import (
     Run,
     Settings,

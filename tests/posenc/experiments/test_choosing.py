@@ -31,17 +31,29 @@ from posenc.experiments.choosing import (
 )
 from posenc.experiments.extrapolation import Results
 
-ALL = {found.scheme.name: found for found in compare_schemes(held={})}
+ALL = {name: measure_scheme(scheme) for name, scheme in CANDIDATES.items()}
 
 
 def answers(make: Callable[[Sizes], Hooks], tokens: schemes.Tokens = "line") -> Answers:
     return measure_scheme(Candidate("own", "", make, tokens))
 
 
+def kept(results: Results | None = None) -> dict[str, Answers]:
+    """What the file says, by the names of the schemes."""
+    return {found.name: found for found in compare_schemes(results)}
+
+
 def changed(found: Answers, sound: str) -> set[str]:
     """The cells in which a scheme differs from one of the book."""
     ours, theirs = asdict(found), asdict(ALL[sound])
-    return {key for key in ours if key != "scheme" and ours[key] != theirs[key]}
+    return {key for key in ours if key not in ("name", "section") and ours[key] != theirs[key]}
+
+
+@pytest.mark.parametrize("name", CANDIDATES)
+def test_the_file_says_what_is_measured(name: str) -> None:
+    assert list(kept()) == list(CANDIDATES)
+    # `python -m posenc.experiments choosing` writes it anew
+    assert replace(kept()[name], held=None, longer=None, tuned=None) == ALL[name]
 
 
 # --- Planted faults
@@ -219,18 +231,16 @@ def of(lengths: list[int], runs: list[dict[str, Any]]) -> Results:
 
 
 def test_what_held_is_counted_from_the_trained_length_on() -> None:
-    found = held_lengths(
-        results(
-            back=[[1.0, 0.95, 0.2], [1.0, 0.91, 0.4], [0.2, 0.2, 0.2]],  # the middle one of the seeds, to 64
-            copy=[[1.0, 0.7, 1.0], [1.0, 0.99, 1.0]],  # a gap ends it
-            sort=[[0.5, 0.9, 1.0], [0.6, 0.9, 1.0]],  # never learned
-        )
+    found = results(
+        back=[[1.0, 0.95, 0.2], [1.0, 0.91, 0.4], [0.2, 0.2, 0.2]],  # the middle one of the seeds, to 64
+        copy=[[1.0, 0.7, 1.0], [1.0, 0.99, 1.0]],  # a gap ends it
+        sort=[[0.5, 0.9, 1.0], [0.6, 0.9, 1.0]],  # never learned
     )
-    assert found == {"rotary": (64, 32, 0), "rotary_tuned": (128, 128, 128)}
-    row = measure_scheme(CANDIDATES["rotary"], found)
+    assert held_lengths(found) == {"rotary": (64, 32, 0), "rotary_tuned": (128, 128, 128)}
+    row = kept(found)["rotary"]
     assert (row.held, row.tuned) == ((64, 32, 0), (128, 128, 128))
     assert " | 64 → 128 | 32 → 128 | 0 → 128 | " in scheme_table([row])
-    assert changed(row, "rotary") == {"held", "tuned"}
+    assert changed(row, "rotary") == {"held", "longer", "tuned"}
 
 
 def test_what_was_trained_longer_counts_and_is_marked() -> None:
@@ -240,13 +250,13 @@ def test_what_was_trained_longer_counts_and_is_marked() -> None:
     results = of([32, 64], runs)
     assert held_lengths(results) == {"alibi": (32, 64, 0)}
     assert trained_longer(results) == {"alibi": (True, True, False)}
-    row = measure_scheme(CANDIDATES["alibi"], held_lengths(results), trained_longer(results))
+    row = kept(results)["alibi"]
     assert " | 32* | 64* | 0 | " in scheme_table([row])
 
 
 def test_the_table_has_the_results_of_the_book() -> None:
     held = held_lengths(extrapolation_results())
-    tried = {found.scheme.name: found.held for found in compare_schemes() if found.held}
+    tried = {found.name: found.held for found in compare_schemes() if found.held}
     assert len(tried) > 15
     names = {name: CANDIDATES[name].result or name for name in tried}
     assert tried == {name: held[result] for name, result in names.items()}

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import posenc.nn
-from posenc.experiments.deployment import WAYS, deployment_results, deployment_table, try_layer
+from posenc.experiments.deployment import WAYS, try_layer
+from posenc.experiments.results import deployment_results, deployment_table
 from tests.peers import peer
 from tests.posenc.refusals import refused
 

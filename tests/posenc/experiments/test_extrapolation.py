@@ -21,7 +21,8 @@ import torch
 
 from posenc.experiments import extrapolation_results, train_extrapolation
 from posenc.experiments.extrapolation import SCHEMES, SIZES, TASKS, Settings, Size, use_weights
-from posenc.experiments.extrapolation.results import FOLDER, Results, code_digest
+from posenc.experiments.extrapolation.origin import FOLDER, code_digest, header
+from posenc.experiments.extrapolation.results import PARTS, Results
 from posenc.experiments.extrapolation.runs import LENGTHS, make_model
 from posenc.experiments.extrapolation.sweep import main, sweep
 from posenc.experiments.extrapolation.tasks import language_floor
@@ -81,6 +82,10 @@ def test_the_rate_is_that_of_the_lowest_loss() -> None:
     for name, scheme in SCHEMES.items():
         if scheme.begins:
             assert results.rate(name, "back") == results.rate(scheme.begins, "back")
+
+
+def test_all_parts_of_the_file_are_asked_for() -> None:
+    assert {"runs", *header(Settings(), {}, ())} - PARTS == set()
 
 
 @pytest.mark.parametrize(
