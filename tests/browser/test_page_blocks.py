@@ -136,7 +136,11 @@ def _below(block: Tag) -> tuple[str, int, bool]:
         if "output" in (follower.get("class") or ()):
             shown += follower.get_text()
         elif "table" in (follower.get("class") or ()):
-            return "".join(follower.select_one("table").get_text().split()), figures, True
+            return (
+                "".join("".join(each.get_text() for each in follower.select("table")).split()),
+                figures,
+                True,
+            )
         elif follower.name == "figure" or "live" in (follower.get("class") or ()):
             figures += 1
         else:
