@@ -11,8 +11,6 @@ import re
 from collections.abc import Callable
 from html import escape
 
-import numpy as np
-
 from press import BookError
 from press.cache import ROOT
 from press.pages import Figure
@@ -56,27 +54,30 @@ def sweep() -> str:
 
     `scores` in thousandths: scheme, task, seed, length. `unfinished` by task, also for a scheme that begins with the
     weights of such a one.
-    """
-    from posenc.experiments import extrapolation_results
 
-    results = extrapolation_results()
-    data, tasks, longer = results.data, results.tasks, results.longer()
+    Read without `extrapolation_results`: the machinery needs nothing of posenc.
+    """
+    file = ROOT / "posenc" / "experiments" / "extrapolation" / "results.json"
+    data = json.loads(file.read_text(encoding="utf-8"))
+    tasks, steps = list(data["chance"]), data["settings"]["steps"]
     begins = {name: data["schemes"][name].get("begins", name) for name in SWEPT}
+    usual = [run for run in data["runs"] if run["size"] == "usual"]
+    scores = {
+        (run["scheme"], run["task"]): [[round(1000 * score) for score in row] for row in run["scores"]]
+        for run in usual
+        if run["steps"] == steps
+    }
+    longer = {(run["scheme"], run["task"]) for run in usual if run["steps"] != steps}
     handed_on = {
-        "lengths": results.lengths,
-        "steps": results.steps,
+        "lengths": data["lengths"],
+        "steps": steps,
         "chance": data["chance"],
         "floor": data["floor"],
         "begins": {name: first for name, first in begins.items() if name != first},
         "unfinished": {task: [name for name in SWEPT if (begins[name], task) in longer] for task in tasks},
-        "scores": {name: [_thousandths(results.scores(name, task)) for task in tasks] for name in SWEPT},
+        "scores": {name: [scores[name, task] for task in tasks] for name in SWEPT},
     }
     return json.dumps(handed_on, separators=(",", ":"))
-
-
-def _thousandths(scores: np.ndarray) -> list[list[int]]:
-    found: list[list[int]] = (1000 * scores).round().astype(int).tolist()
-    return found
 
 
 HANDED_ON: dict[str, dict[str, Callable[[], str]]] = {"length-sweep": {"sweep": sweep}}

@@ -19,11 +19,10 @@ _NOT_WRITTEN = (pickle.PicklingError, AttributeError, TypeError, ValueError, Rec
 
 def share() -> None:
     """From here on a training of this process is done once, and whoever asks again gets a copy."""
-    import posenc.experiments
-
-    for found in pkgutil.walk_packages(posenc.experiments.__path__, "posenc.experiments."):
-        if not found.name.endswith("__main__"):
-            with contextlib.suppress(ImportError):  # the block that needs torch says so
+    with contextlib.suppress(ImportError):  # the block that needs torch says so
+        experiments = importlib.import_module("posenc.experiments")
+        for found in pkgutil.walk_packages(experiments.__path__, "posenc.experiments."):
+            if not found.name.endswith("__main__"):
                 importlib.import_module(found.name)
     modules = [module for name, module in sys.modules.items() if name.startswith("posenc.experiments")]
     shared: dict[Callable[..., Any], Callable[..., Any]] = {}
