@@ -13,12 +13,15 @@ lengths     what happens at the last position and beyond; positions in short for
 loading     frequencies and the configuration; a model that is saved, or emptied, and loaded
 rotations   queries and keys as they are turned, and the configuration
 slopes      slopes of ALiBi, and the published ones
+buckets     buckets of T5, and those of its paper
+weights     weights of attention that masks and biases alone make
 layouts     how a rotary function pairs columns, and which way it turns
 compiled    torch.compile
 tried       what they find in models and layers of other libraries
 every       all of them
 """
 
+from posenc.check.buckets import check_buckets
 from posenc.check.compiled import check_compile
 from posenc.check.decoding import check_decoding
 from posenc.check.every import check_all as all
@@ -35,6 +38,7 @@ __all__ = [
     "Finding",
     "Report",
     "all",
+    "check_buckets",
     "check_compile",
     "check_decoding",
     "check_layout",

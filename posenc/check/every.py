@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from posenc.check.buckets import check_buckets
 from posenc.check.compiled import check_compile
 from posenc.check.decoding import check_decoding
 from posenc.check.lengths import check_length, check_precision
@@ -42,7 +43,8 @@ def check_all(
     findings = [*check_order(model, ids).findings, *check_mask(model, ids, meant=meant).findings]
     for check in (check_shift, check_decoding, check_length):
         findings += check(model, ids).findings
-    findings += [found for found in check_slopes(model, ids).findings if found.verdict != "left out"]
+    for biased in (check_slopes, check_buckets):
+        findings += [found for found in biased(model, ids).findings if found.verdict != "left out"]
     if isinstance(model, nn.Module):
         frequencies, *loading = check_loading(model, ids).findings
         findings += [*check_precision(model, ids).findings, frequencies]

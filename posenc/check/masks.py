@@ -12,6 +12,7 @@ from torch import Tensor
 from posenc._checks import integer
 from posenc.check.models import Called, change, some_tokens, text_config, tolerance
 from posenc.check.report import Finding, Report
+from posenc.check.weights import blank_weights
 from posenc.masks import causal_mask, document_ids, document_mask, document_positions
 
 __all__ = ["check_mask", "reach"]
@@ -112,6 +113,8 @@ def check_mask(
             says = f"tokens up to {furthest} back reach an output, {layers} windows of {width} make {wanted}"
             look = f"the window: each query sees {'more' if furthest > wanted else 'fewer'} keys than the {width} meant"
             return Report((Finding("who sees whom", "FAULT", says, furthest, look, "longer#others"),))
+    if layered := _layers(model, ids[:1]):
+        return Report((layered,))
     if len(blind):
         says = f"tokens more than {furthest} back reach no output (meant: {meant})"
         look = "a window or chunks, if you have not meant one"
@@ -155,6 +158,34 @@ def _window(model: Any) -> tuple[int, int] | None:
     if not isinstance(width, int) or not isinstance(layers, int) or kinds != {"sliding_attention"}:
         return None
     return layers, width
+
+
+def _layers(model: Any, row: Tensor) -> Finding | None:
+    """The first layer that does not see what the configuration gives its kind; None without one."""
+    text, n = text_config(model), row.shape[1]
+    width, kinds = getattr(text, "sliding_window", None), getattr(text, "layer_types", None) or ()
+    if not isinstance(width, int) or "sliding_attention" not in kinds:
+        return None
+    found = blank_weights(model, row)
+    for number, (kind, (_, weights)) in enumerate(zip(kinds, found, strict=False)):
+        pairs = (weights > 0).any(0).nonzero()
+        both = bool((pairs[:, 1] > pairs[:, 0]).any())
+        back = int((pairs[:, 0] - pairs[:, 1]).max())
+        # A window on both sides counts its width with the query itself or without, from model to model.
+        meant = {"sliding_attention": {width - 1, width} if both else {width - 1}, "full_attention": {n}}.get(
+            kind
+        )
+        if len(found) != len(kinds) or meant is None or back in {min(each, n - 1) for each in meant}:
+            continue
+        wanted = min(n - 1, *meant)
+        says = f"its queries see {back} keys back, as {kind} {wanted}"
+        look = f"layer {number}: its window is {'wider' if back > wanted else 'narrower'} than the configuration says"
+        if back == n - 1:
+            look = f"layer {number}: it has no window, and by the configuration one of {width}"
+        elif kind == "full_attention":
+            look = f"layer {number}: it has a window, and by the configuration none"
+        return Finding("windows of layers", "FAULT", says, float(back), look, "longer#others")
+    return None
 
 
 def _leak(leaks: Tensor, n: int) -> str:

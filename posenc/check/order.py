@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import sys
 from collections.abc import Iterator
@@ -11,8 +12,10 @@ import torch
 from torch import Tensor, nn
 
 from posenc.check.layouts import check_layout
+from posenc.check.masks import reach
 from posenc.check.models import LIMITS, Called, change, counted, some_tokens, text_config, tolerance
 from posenc.check.report import Finding, Report
+from posenc.check.rotations import rotated
 
 __all__ = ["check_order", "check_shift"]
 
@@ -65,6 +68,8 @@ def check_shift(model: Any, ids: Tensor | None = None, *, relative: bool | None 
         return Report((Finding("shift", "left out", says, math.nan, "", "shift#invariance"),))
     limit = max(tolerance(called, ids), 1e-4 * float(called(ids).abs().max()))
     usual, base = called(ids), called(ids, positions=counted(ids))
+    if (kept := _kept(model, ids[:, :-5], limit)) is not None:
+        return Report((kept,))
     findings = [_start(called, ids, usual, base, limit)]
     shifts = {n: change(called(ids, positions=counted(ids, n)), base) for n in (1, 7, 30)}
     worst = max(shifts.values())
@@ -89,8 +94,9 @@ def check_shift(model: Any, ids: Tensor | None = None, *, relative: bool | None 
         look = _unlike(model) or (
             "values that are turned, or an absolute code besides: already a text of one token sees where it stands"
             if alone > limit
-            else "queries and keys that are turned by different layouts, in different directions or from different "
-            "starts, or a mask made from positions: a text of one token does not see where it stands"
+            else _after_rotation(model, called, ids)
+            or "queries and keys that are turned by different layouts, in different directions or from different "
+            "starts: a text of one token does not see where it stands"
         )
         if clamped:
             look = f"a clamp: positions from {last} on, the last of the first text, count as the same"
@@ -101,6 +107,39 @@ def check_shift(model: Any, ids: Tensor | None = None, *, relative: bool | None 
             Finding("shift", "note" if relative is None else "ok", says, worst, "", "shift#invariance")
         )
     return Report(tuple(findings))
+
+
+def _kept(model: Any, ids: Tensor, limit: float) -> Finding | None:
+    """A fault if outputs depend on a call before, of the same length and with other positions."""
+    if not isinstance(model, nn.Module):
+        return None
+    first, second = Called(copy.deepcopy(model)), Called(copy.deepcopy(model))
+    wanted = first(ids, positions=counted(ids))
+    second.at(ids, counted(ids).flip(1))
+    size = change(second(ids, positions=counted(ids)), wanted)
+    if size <= limit:
+        return None
+    says = f"outputs differ by {size:.2g} after a call of the same length with other positions"
+    look = "what is kept between calls: angles, positions or a mask of an earlier call are used again"
+    return Finding("a call after another", "FAULT", says, size, look, "rotary#cache")
+
+
+def _after_rotation(model: Any, called: Called, ids: Tensor) -> str:
+    """Why outputs depend on the start of a text though what the rotary function gives does not; "" if it does."""
+    near, far = (rotated(model, ids[:1], counted(ids[:1], start)) for start in (0, 30))
+    if not near or len(near) != len(far):
+        return ""
+    scores = []
+    for _, _, q, k in (near[0], far[0]):
+        scores.append(q @ k.repeat_interleave(len(q) // len(k), dim=0).mT)
+    if change(*scores) > 1e-4 * float(scores[0].abs().max()):
+        return ""
+    if not torch.equal(reach(called, ids), reach(called, ids, positions=counted(ids, 30)[0])):
+        return "a mask that is made from positions: other tokens are seen where the text starts elsewhere"
+    return (
+        "what comes after the rotation, a norm or a weight for each column: turned queries and keys themselves give "
+        "scores of offsets alone"
+    )
 
 
 def _start(called: Called, ids: Tensor, usual: Tensor, base: Tensor, limit: float) -> Finding:

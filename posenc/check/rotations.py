@@ -21,7 +21,7 @@ from posenc.rotary import LayerRotation, apply_rotary, from_config
 from posenc.rotary._turn import Layout
 from posenc.sinusoidal import sinusoidal_frequencies
 
-__all__ = ["check_rotation"]
+__all__ = ["check_rotation", "rotated"]
 
 _WHAT, _SECTION = "rotations", "longer#take-config"
 
@@ -44,10 +44,10 @@ def check_rotation(model: Any, ids: Tensor | None = None) -> Report:
     left out  rotations: no function apply_rotary_pos_emb was called
     """
     called, ids = Called(model), some_tokens(model, ids)
-    if not _calls(model, ids[:1], counted(ids[:1])):
+    if not rotated(model, ids[:1], counted(ids[:1])):
         return _left("no function apply_rotary_pos_emb was called")
     places = _places(called, model, ids[:1])
-    calls = _calls(model, ids[:1], places)
+    calls = rotated(model, ids[:1], places)
     try:
         config = from_config(text_config(model))
     except (TypeError, ValueError) as error:
@@ -58,6 +58,12 @@ def check_rotation(model: Any, ids: Tensor | None = None) -> Report:
         says = f"{len(calls)} layers are turned, and by the configuration {len(layers)} of {len(config.layers or ())}"
         look = "layers: some without position are turned, or some with position are not"
         return Report((Finding(_WHAT, "FAULT", says, len(calls), look, _SECTION),))
+    meant = [number for number, name in enumerate(config.layers or ()) if kinds[name].turns]
+    turned = calls.layers
+    if config.layers and None not in turned and turned != meant:
+        says = f"layers {_some(turned)} are turned, and by the configuration layers {_some(meant)}"
+        look = "layers: others are turned than the configuration says"
+        return Report((Finding(_WHAT, "FAULT", says, len(turned), look, _SECTION),))
     if len(layers) != len(calls):
         layers = [each for each in kinds.values() if each.turns] * len(calls)
         if len(kinds) > 1:
@@ -74,9 +80,21 @@ def check_rotation(model: Any, ids: Tensor | None = None) -> Report:
         owner, _, last = name.rpartition(".")
         held: Any = short.get_submodule(owner)._buffers
         held[last] = buffer
-    calls = _calls(short, ids[:1], places)
+    calls = rotated(short, ids[:1], places)
     cast = _compared(f"{_WHAT} in bfloat16", layers, kinds, calls, places[0], torch.finfo(torch.bfloat16).eps)
     return Report((found, cast))
+
+
+def _some(numbers: list[int | None] | list[int]) -> str:
+    return ", ".join(map(str, numbers[:8])) + ", ..." * (len(numbers) > 8)
+
+
+class _Calls(list[tuple[Tensor, ...]]):
+    """Queries and keys (heads, length, dim), before and after each call, and the layers that made the calls."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = list[int | None]()
 
 
 def _places(called: Called, model: Any, row: Tensor) -> Tensor:
@@ -88,7 +106,8 @@ def _places(called: Called, model: Any, row: Tensor) -> Tensor:
     return torch.cat([places[:, :half], places[:, half:] + last - row.shape[1]], dim=1)
 
 
-def _calls(model: Any, row: Tensor, places: Tensor) -> list[tuple[Tensor, ...]]:
+def rotated(model: Any, row: Tensor, places: Tensor) -> _Calls:
+    """Queries and keys of each call in one pass, before and after the rotation."""
     called = Called(model)
     with _recorded(model) as calls:
         if called.positions:
@@ -125,10 +144,9 @@ def _left(says: str) -> Report:
 
 
 @contextmanager
-def _recorded(model: Any) -> Iterator[list[tuple[Tensor, ...]]]:
-    """Queries and keys (heads, length, dim), before and after each call."""
+def _recorded(model: Any) -> Iterator[_Calls]:
     home: Any = sys.modules.get(type(model).__module__)
-    calls: list[tuple[Tensor, ...]] = []
+    calls, inside = _Calls(), list[int]()  # the layer that runs, last
     functions = {
         name: each
         for name, each in vars(home).items()
@@ -140,15 +158,22 @@ def _recorded(model: Any) -> Iterator[list[tuple[Tensor, ...]]]:
             turned = function(q, k, *given, **more)
             if all(isinstance(x, Tensor) and x.ndim == 4 for x in (q, k, *turned)):
                 calls.append(tuple(x[0].double() for x in (q, k, *turned)))
+                calls.layers.append(inside[-1] if inside else None)
             return turned
 
         return recorded
 
+    hooks = []
+    for part in model.modules() if isinstance(model, nn.Module) else ():
+        if isinstance(number := getattr(part, "layer_idx", None), int):
+            hooks.append(part.register_forward_pre_hook(lambda *_, number=number: inside.append(number)))
     try:
         for name, function in functions.items():
             setattr(home, name, recorder(function))
         yield calls
     finally:
+        for hook in hooks:
+            hook.remove()
         for name, function in functions.items():
             setattr(home, name, function)
 
@@ -214,6 +239,8 @@ def _cause(
     half = len(positions) // 2
     near = tuple(x[:, :half] for x in vectors)
     if _error(near, _Turn(rotation), positions[:half]) <= limit:
+        if _error(vectors, _Turn(rotation), torch.arange(len(positions))) <= limit:
+            return "positions: those that are given change nothing, it is turned by 0, 1, 2, ..."
         far = int(positions[-1])
         return f"positions far from 0, at {far}, are rounded, clamped or written round; near 0 all is right"
     other: Layout = "interleaved" if rotation.layout == "half" else "half"

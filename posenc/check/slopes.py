@@ -13,6 +13,7 @@ from torch import Tensor
 from posenc.alibi import alibi_slopes
 from posenc.check.models import Called, some_tokens, text_config
 from posenc.check.report import Finding, Report
+from posenc.check.weights import blank_weights
 
 __all__ = ["check_slopes"]
 
@@ -22,8 +23,9 @@ _WHAT, _SECTION = "slopes of ALiBi", "alibi#slopes"
 def check_slopes(model: Any, ids: Tensor | None = None) -> Report:
     """Whether the slopes of ALiBi are those of the authors' program, in their order.
 
-    For models of transformers: what their functions with alibi in the name give in one pass is recorded. All of a
-    model's own passes share wrong slopes, so no comparison of its outputs finds them.
+    For models of transformers: what their functions with alibi in the name give in one pass is recorded, and the bias
+    that really reaches the scores of each layer is read from its weights of attention. All of a model's own passes
+    share wrong slopes, so no comparison of its outputs finds them.
 
     Args:
         model, ids: as in `posenc.check.check_order`.
@@ -60,6 +62,8 @@ def check_slopes(model: Any, ids: Tensor | None = None) -> Report:
     found, wanted = steps[0].abs().numpy(), np.asarray(alibi_slopes(heads))
     off = float(np.abs(found / wanted - 1).max())
     if off < 1e-2:
+        if at_scores := _at_scores(model, ids[:1], wanted):
+            return Report((at_scores,))
         says = f"{heads} heads have the published slopes"
         return Report((Finding(_WHAT, "ok", says, off, "", _SECTION),))
     says = f"{heads} heads have {_listed(found)}, and published are {_listed(wanted)}"
@@ -69,6 +73,31 @@ def check_slopes(model: Any, ids: Tensor | None = None) -> Report:
     elif not np.allclose(found, 2.0 ** (-8 * np.arange(1, heads + 1) / heads), rtol=1e-2):
         look = "the slopes: other ones than those of the authors' program"
     return Report((Finding(_WHAT, "FAULT", says, off, look, _SECTION),))
+
+
+def _at_scores(model: Any, row: Tensor, wanted: np.ndarray) -> Finding | None:
+    """The first layer whose weights of attention do not show these slopes; None without one."""
+    text, heads = text_config(model), len(wanted)
+    root = math.sqrt(getattr(text, "hidden_size", 0) // heads or 1)
+    if getattr(text, "model_type", "") == "falcon":  # its program scales scores and bias alike
+        wanted = wanted / root
+    for number, (_, weights) in enumerate(blank_weights(model, row)):
+        steps = weights[:, -1].log().diff(dim=-1).mean(-1).numpy()
+        if len(steps) != heads or np.allclose(steps, wanted, rtol=2e-2):
+            continue
+        look = "the bias: it is changed between the slopes and the scores"
+        if np.allclose(steps, -wanted, rtol=2e-2):
+            look = "the sign of the bias: keys far away get more weight than near ones"
+        elif np.allclose(steps * root, wanted, rtol=2e-2):
+            look = "the bias: it is divided by the root of the head's width as the products are, and belongs after that"
+        elif np.allclose(steps, 2 * wanted, rtol=2e-2):
+            look = "the bias: it is added twice"
+        elif np.allclose(steps, 0.0, atol=1e-6):
+            look = "the bias: it does not reach the scores"
+        says = f"scores rise from key to key by {_listed(steps)}, the slopes are {_listed(wanted)}"
+        off = float(np.abs(steps / wanted - 1).max())
+        return Finding(_WHAT, "FAULT", says, off, f"layer {number}: {look}", _SECTION)
+    return None
 
 
 def _listed(slopes: np.ndarray) -> str:

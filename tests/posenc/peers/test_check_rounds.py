@@ -237,7 +237,7 @@ def qwen3_chunks_begin_one_too_early(patch: Patch) -> Any:
     return made("qwen3")
 
 
-@planted("their keys in layer 0")
+@planted("an earlier call")
 def glm4_keeps_angles_by_length(patch: Patch) -> Any:
     rotary = modeling("glm4").Glm4RotaryEmbedding
     forward = rotary.forward

@@ -1,0 +1,81 @@
+"""Are the buckets of T5's bias those that the configuration says? Read from the weights of attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.check.models import Called, change, some_tokens
+from posenc.check.report import Finding, Report
+from posenc.check.weights import blank_weights
+from posenc.relative import t5_bucket
+
+__all__ = ["check_buckets"]
+
+_WHAT, _SECTION = "buckets of T5", "relative#t5"
+
+
+def check_buckets(model: Any, ids: Tensor | None = None) -> Report:
+    """Whether the bias of T5 has the buckets of its paper, one-sided in a decoder and two-sided in an encoder.
+
+    For models of transformers, wrapped or not: the table relative_attention_bias of a layer gives the bias that its
+    weights of attention must show. All of a model's own passes share wrong buckets.
+
+    Args:
+        model, ids: as in `posenc.check.check_order`.
+
+    Raises:
+        TypeError, ValueError: as in `posenc.check.check_order`.
+
+    >>> bag = nn.Embedding(50, 8).eval()  # each token by itself
+    >>> print(check_buckets(bag))
+    left out  buckets of T5: no layer has a table relative_attention_bias
+    """
+    Called(model)
+    ids, judged = some_tokens(model, ids), 0
+    n = ids.shape[1]
+    offsets = torch.arange(n)[None] - torch.arange(n)[:, None]
+    for layer, weights in blank_weights(model, ids[:1]):
+        table, decodes = getattr(layer, "relative_attention_bias", None), getattr(layer, "is_decoder", None)
+        distance = getattr(layer, "relative_attention_max_distance", None)
+        if not isinstance(table, nn.Embedding) or table.embedding_dim != len(weights) or decodes is None:
+            continue
+        if not isinstance(distance, int):
+            continue
+        rows, buckets, judged = table.weight.detach().double().cpu(), table.num_embeddings, judged + 1
+
+        def error(
+            offsets: Tensor,
+            both: bool,
+            distance: int = distance,
+            rows: Tensor = rows,
+            buckets: int = buckets,
+            weights: Tensor = weights,
+        ) -> float:
+            which = t5_bucket(offsets, num_buckets=buckets, max_distance=distance, bidirectional=both)
+            bias = rows[which].permute(2, 0, 1).masked_fill(weights == 0, -math.inf)
+            return change(bias.softmax(-1), weights)
+
+        if (off := error(offsets, not decodes)) < 1e-4:
+            continue
+        side, other = ("one", "both") if decodes else ("both", "one")
+        look = "the buckets: other ones than those of the paper, or other positions"
+        tried = {
+            f"the buckets: they are those of {other} sides, and the model's are those of {side}": (
+                offsets,
+                bool(decodes),
+            ),
+            "the offsets: queries and keys are exchanged": (-offsets, not decodes),
+            "the positions: queries are one ahead of keys": (offsets - 1, not decodes),
+            "the positions: queries are one behind keys": (offsets + 1, not decodes),
+        }
+        look = next((says for says, how in tried.items() if error(*how) < 1e-4), look)
+        says = f"weights by the bias alone differ by {off:.2g}"
+        return Report((Finding(_WHAT, "FAULT", says, off, look, _SECTION),))
+    if not judged:
+        says = "no layer has a table relative_attention_bias"
+        return Report((Finding(_WHAT, "left out", says, math.nan, "", _SECTION),))
+    return Report((Finding(_WHAT, "ok", "the bias has the buckets of the paper", 0.0, "", _SECTION),))
