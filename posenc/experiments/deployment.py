@@ -18,7 +18,6 @@ from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
-from torch._dynamo.testing import CompileCounter
 from torch.nn.functional import scaled_dot_product_attention
 
 import posenc.nn as layers
@@ -162,6 +161,9 @@ Run = Callable[[Tensor], Tensor]
 
 
 def _graphs(model: nn.Module, given: list[Tensor]) -> int:
+    # takes a second and a half, and is not to take it of all who import this module
+    from torch._dynamo.testing import CompileCounter
+
     torch._dynamo.reset()
     counter = CompileCounter()
     compiled = torch.compile(model, fullgraph=True, dynamic=True, backend=counter)
