@@ -64,12 +64,12 @@ class WordOrder extends LiveFigure {
       same: ["0", "It is the same sentence twice.", "Drag a word of the lower one, or press Swap."],
       blind: (above, below) => [
         "0",
-        "is the largest change: not one number differs.",
+        "change: in both orders each word has the same eight numbers.",
         `Colours are numbers: blue below 0, orange above. A whole thread joins two that are equal, so what the layer gives for “${below}” cannot be told from “${above}”.`,
       ],
       sees: (above, below, change) => [
         change,
-        "is the largest change of a number.",
+        "change at most: the numbers of a word depend on the order now.",
         `A torn thread joins two that differ. Now what becomes of a word depends on its place, and a model can learn to tell “${below}” from “${above}”.`,
       ],
     },
@@ -88,12 +88,12 @@ class WordOrder extends LiveFigure {
       same: ["0", "两句一模一样。", "拖动下面那句里的词，或者按“对调”。"],
       blind: (above, below) => [
         "0",
-        "是最大的变化：一个数也没有变。",
+        "的变化：换了顺序，每个词的八个数都和原来一样。",
         `一格颜色是一个数，蓝色小于 0，橙色大于 0。线没有断，两头的数就相等：光看这一层算出的数，谁也说不出是“${above}”还是“${below}”。`,
       ],
       sees: (above, below, change) => [
         change,
-        "是最大的变化：变得最多的数变了这么多。",
+        "的变化：换了顺序，变得最多的那个数变了这么多。",
         `线断了，两头的数就不等。现在一个词算出什么，要看它站在哪里，模型就能学会分辨“${above}”和“${below}”。`,
       ],
     },
