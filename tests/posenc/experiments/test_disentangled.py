@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from posenc.experiments import disentangled, term_results, train_terms
+from posenc.experiments import disentangled, results, term_results, train_terms
 from posenc.experiments.disentangled import ASKED_TASKS, FILE, SEEDS, TERMS, TermPositions
 from tests.posenc.refusals import refused
 
@@ -74,7 +74,9 @@ def test_the_command_writes_the_file(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     disentangled.make_term_results()
     made, kept = (json.loads(file.read_text("utf-8")) for file in (tmp_path / "runs.json", FILE))
     assert made.keys() == kept.keys()
-    assert [tuple(made["runs"][0]["trained"]), len(made["runs"])] == [TERMS, 5]
+    monkeypatch.setattr(results, "_kept", lambda name: made)
+    assert term_results()[0].trained == TERMS
+    assert len(term_results()) == 5
     assert made["runs"][0].keys() == kept["runs"][0].keys() == asdict(RUNS[0]).keys()
 
 
