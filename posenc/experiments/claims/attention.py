@@ -20,7 +20,7 @@ def embedding_is_meaning() -> Found:
     first, second = _WORDS[[0, 1, 2]], _WORDS[[0, 3, 4]]
     outputs = [dot_product_attention(x, x, x)[0][0] for x in (first, second)]
     apart = np.abs(outputs[0] - outputs[1]).max()
-    return found(apart < 1e-9, apart=apart)
+    return found(apart < 1e-9, apart=apart, size=np.abs(outputs).max())
 
 
 @claim("false", "primer.md#false")
@@ -73,7 +73,8 @@ def words_never_meet_places() -> Found:
     before = disentangled_scores(_QUERY, _KEY, *_TABLES, words=False)
     swapped = np.array([1, 0, *range(2, 12)])
     after = disentangled_scores(_QUERY[swapped], _KEY[swapped], *_TABLES, words=False)
-    return found(np.allclose(before, after), apart=np.abs(before - after).max())
+    apart, size = np.abs(before - after).max(), np.abs(before).max()
+    return found(np.allclose(before, after), apart=apart, size=size)
 
 
 @claim("false", "disentangled.md#false")
