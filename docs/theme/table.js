@@ -3,7 +3,8 @@
 
    What is chosen stands in the address, in both languages alike: ?shift=yes&back=64#table, the rows whose column
    #column-shift says yes and whose #column-back is at least 64. A link with such an address on the same page chooses it.
-   A head that is a link to the row of a question has that question as its tooltip. */
+   A head that is a link to the row of a question has that question as its tooltip. On a phone each row is a card, and the
+   name of each answer leads there. */
 const words = document.documentElement.lang.startsWith("zh")
   ? {
       all: "不限",
@@ -52,9 +53,14 @@ for (const figure of document.querySelectorAll("figure.table")) {
     const link = head.querySelector("a");
     const asked = link && document.querySelector(link.hash)?.closest("tr")?.cells[1];
     if (asked) link.title = asked.textContent.trim();
+    for (const { cells } of rows) {
+      // By keyboard the heads lead there: a card's links would be hundreds of stops.
+      const label = link && make("a", { href: link.href, title: link.title, ariaLabel: named[column], tabIndex: -1 });
+      if (label) cells[column].prepend(label);
+      (label ?? cells[column]).dataset.head = named[column];
+    }
     const button = make("button", { type: "button", title: words.sort(named[column]) }, ...(link ? [] : head.childNodes));
     button.setAttribute("aria-label", words.sort(named[column]));
-    for (const row of rows) row.cells[column].dataset.head = named[column];
     button.addEventListener("click", () => {
       const down = head.getAttribute("aria-sort") === "ascending";
       for (const other of heads) other.removeAttribute("aria-sort");

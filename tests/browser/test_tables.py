@@ -199,9 +199,30 @@ def test_on_a_phone_a_row_is_a_card(table: Page) -> None:
     assert box
     assert box["width"] > PHONE[0] / 2
     named = card.locator("td").evaluate_all(
-        "(cells) => cells.map((cell) => [getComputedStyle(cell, '::before').content, cell.textContent])"
+        """(cells) => cells.map((cell) =>
+          [getComputedStyle(cell.querySelector('a[data-head]') ?? cell, '::before').content, cell.textContent])"""
     )
     assert named == [['"Shift"', "no"], ['"Defined"', "2,048"], ['"Cost"', "12 %"], ['"Held"', "64"]]
+
+
+def test_on_a_phone_the_name_of_an_answer_leads_to_its_question(table: Page) -> None:
+    label = table.locator("td > a[data-head]").first
+    assert label.get_attribute("title") == "Does it stay?"
+    box = label.bounding_box()
+    assert box
+    assert box["height"] >= 24
+    label.click()
+    assert table.evaluate("location.hash") == "#asks-shift"
+    table.locator("#column-held").focus()  # by keyboard the heads lead there: they are seen then
+    head = table.locator("#column-held").bounding_box()
+    assert head
+    assert head["height"] > 10
+    assert head["x"] + head["width"] <= PHONE[0]
+    table.keyboard.press("Tab")
+    table.keyboard.press("Tab")
+    assert table.evaluate("document.activeElement.id") == "row-b", "a stop in each cell"
+    table.set_viewport_size({"width": 1280, "height": 800})
+    assert not label.is_visible()
 
 
 def test_nothing_is_wrong_with_it_for_axe(table: Page) -> None:
