@@ -23,6 +23,7 @@ FROM = {
     "en": "From “{0}”, {1}, posenc {2}. Licence: CC BY 4.0, {3}",
     "zh": "出自“{0}”，{1}，posenc {2}。许可：CC BY 4.0，{3}",
 }
+STILL = {"en": "still drawing: {0}", "zh": "静态图：{0}"}
 _WEBP = re.compile(r"data:image/webp;base64,([\w+/=]+)")
 
 
@@ -31,10 +32,11 @@ def file_name(page: str, number: int) -> str:
     return f"figures/{stem(page).rpartition('/')[2]}-{number}.svg"
 
 
-def link(page: str, number: int) -> str:
-    """The link that stands with a figure in its page."""
+def link(page: str, number: int, language: str = "") -> str:
+    """The link that stands with a figure in its page; with a language, below one that moves, whose file does not."""
     name = file_name(page, number)
-    return f'<a class="downloads" href="{name}" download>{name.rpartition("/")[2]}</a>'
+    shown = STILL[language].format(name.rpartition("/")[2]) if language else name.rpartition("/")[2]
+    return f'<a class="downloads" href="{name}" download>{shown}</a>'
 
 
 def of_page(book: Book, name: str) -> dict[str, str]:

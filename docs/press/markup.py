@@ -100,7 +100,7 @@ def with_figures(content: str, book: Book, name: str) -> str:
                 f"{cache.shown(prepared.page.path)}:{figure.line}: the figure comment does not stand in a "
                 "paragraph of its own; indent it as its block is indented"
             )
-        link = figure_files.link(name, index + 1)
+        link = figure_files.link(name, index + 1, book.language if figure.live else "")
         shown = _figure(figure, drawn.get(figure.line), book.language, f"plot-{index + 1}", link)
         content = content.replace(place, shown)
     content = _faults(prepared.faults) + content

@@ -42,6 +42,8 @@ def test_a_figure_is_a_file_that_says_what_it_is() -> None:
     ((name, text),) = figure_files.of_page(book, "labs/a.md").items()
     assert name == "figures/a-1.svg"
     assert f'href="{name}" download>a-1.svg<' in figure_files.link("labs/a.md", 1)
+    # below a figure that moves, the link says that its file does not
+    assert f'href="{name}" download>静态图：a-1.svg<' in figure_files.link("labs/a.md", 1, "zh")
     root = ET.fromstring(text)
     title, description = root[:2]
     assert (title.tag, title.text) == (f"{SVG}title", "Rising < falling.")
