@@ -253,6 +253,7 @@ def on_page_context(context: dict[str, Any], page: Page, config: MkDocsConfig, n
         context["runtime"] = pyodide.config()
     context["way"], missing = reading_order.way(name, BOOK)
     context["correction"] = page_facts.correction(name, BOOK)
+    context["repository"] = page_facts.repository()
     context["card"] = f"{BOOK.url}{cards.FOLDER}/{reading_order.stem(name)}.png"
     if address := page.canonical_url:
         context["structured"] = page_facts.structured(name, BOOK, config.site_name, address, context["way"])
