@@ -22,7 +22,8 @@ def check_buckets(model: Any, ids: Tensor | None = None) -> Report:
     """Whether the bias of T5 has the buckets of its paper, one-sided in a decoder and two-sided in an encoder.
 
     For models of transformers, wrapped or not: the table relative_attention_bias of a layer gives the bias that its
-    weights of attention must show. All of a model's own passes share wrong buckets.
+    weights of attention must show, with the maximal distance that the configuration says. All of a model's own passes
+    share wrong buckets.
 
     Args:
         model, ids: as in `posenc.check.check_order`.
@@ -45,14 +46,15 @@ def check_buckets(model: Any, ids: Tensor | None = None) -> Report:
             continue
         if not isinstance(distance, int):
             continue
+        said = _said(model, layer, "relative_attention_max_distance", distance)
         rows, buckets, judged = table.weight.detach().double().cpu(), table.num_embeddings, judged + 1
 
         def error(
             offsets: Tensor,
             both: bool,
-            distance: int = distance,
-            rows: Tensor = rows,
+            distance: int = said,
             buckets: int = buckets,
+            rows: Tensor = rows,
             weights: Tensor = weights,
         ) -> float:
             which = t5_bucket(offsets, num_buckets=buckets, max_distance=distance, bidirectional=both)
@@ -63,7 +65,7 @@ def check_buckets(model: Any, ids: Tensor | None = None) -> Report:
             continue
         side, other = ("one", "both") if decodes else ("both", "one")
         look = "the buckets: other ones than those of the paper, or other positions"
-        tried = {
+        tried: dict[str, tuple[Any, ...]] = {
             f"the buckets: they are those of {other} sides, and the model's are those of {side}": (
                 offsets,
                 bool(decodes),
@@ -72,6 +74,15 @@ def check_buckets(model: Any, ids: Tensor | None = None) -> Report:
             "the positions: queries are one ahead of keys": (offsets - 1, not decodes),
             "the positions: queries are one behind keys": (offsets + 1, not decodes),
         }
+        for far in (distance, 64, 128, 256, *range(buckets, 8 * buckets, buckets)):
+            if far != said and far > buckets // 2:
+                begins = (
+                    f"the buckets: the last begins at a distance of {far}, and by the configuration at {said}"
+                )
+                tried.setdefault(f"{begins} (relative_attention_max_distance)", (offsets, not decodes, far))
+        for fewer in range(4, buckets, 4):
+            count = f"the buckets: {fewer} are used, and the table has {buckets}"
+            tried[count] = (offsets, not decodes, said, fewer)
         look = next((says for says, how in tried.items() if error(*how) < 1e-4), look)
         says = f"weights by the bias alone differ by {off:.2g}"
         return Report((Finding(_WHAT, "FAULT", says, off, look, _SECTION),))
@@ -79,3 +90,11 @@ def check_buckets(model: Any, ids: Tensor | None = None) -> Report:
         says = "no layer has a table relative_attention_bias"
         return Report((Finding(_WHAT, "left out", says, math.nan, "", _SECTION),))
     return Report((Finding(_WHAT, "ok", "the bias has the buckets of the paper", 0.0, "", _SECTION),))
+
+
+def _said(model: Any, layer: nn.Module, name: str, usual: int) -> int:
+    """What a configuration says: that of the model, or of a part that has this layer if it is wrapped."""
+    parts = model.modules() if isinstance(model, nn.Module) else ()
+    configs = [getattr(part, "config", None) for part in (layer, *parts)]
+    found = (getattr(config, name, None) for config in configs)
+    return next((value for value in found if isinstance(value, int)), usual)

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor
 
 from posenc.check.masks import reach, replaced
-from posenc.check.models import Called, change, counted, some_tokens, text_config, tolerance
+from posenc.check.models import Called, change, counted, some_tokens, text_config
+from posenc.check.pads import PaddedRuns
 from posenc.check.report import Finding, Report
 
 __all__ = ["check_decoding"]
@@ -41,19 +42,8 @@ def check_decoding(model: Any, ids: Tensor | None = None) -> Report:
     return Report(tuple(_Decoding(called, ids).findings()))
 
 
-class _Decoding:
-    """The runs, which share one full pass."""
-
-    def __init__(self, called: Called, ids: Tensor) -> None:
-        self.called, self.ids = called, ids
-        self.limit, self.full = tolerance(called, ids), called(ids)
-        starts = (
-            start
-            for start in (0, 1, 2)
-            if called.positions
-            and change(called(ids, positions=counted(ids, start)), self.full) <= self.limit
-        )
-        self.start = next(starts, 0)  # what the model calls its first position
+class _Decoding(PaddedRuns):
+    """The runs with a cache, and those with pads after them."""
 
     def findings(self) -> list[Finding]:
         found = [self.rows()]
@@ -79,6 +69,12 @@ class _Decoding:
         look = (
             "what is shared by the rows: a mask or positions of the first row, a cache that crosses the batch"
         )
+        twice = torch.cat([self.ids[:1]] * 2)
+        if change(alone, self.full) > self.limit and change(self.called(twice), alone[:1]) > self.limit:
+            look = (
+                "the number of rows, not what they hold: two equal rows differ from one alone, as where a bias is laid "
+                "out as (heads, batch) and scores as (batch, heads)"
+            )
         return self._compared("rows of a batch", alone, self.full, look, "masks#rectangle", "outputs")
 
     def one_by_one(self) -> Finding:
@@ -279,179 +275,6 @@ class _Decoding:
             return self._raised(what, error)
         look = "reorder_cache: not all that it holds changes rows, keys and values of each layer"
         return self._compared(what, outputs, self.full[rows, n:], look, "rotary#cache", "outputs after it")
-
-    def padded(self, causal: bool) -> list[Finding]:
-        """The second row is shorter and has pads on the left, or on the right."""
-        if self.called.mask is None:
-            says = "the model takes no attention_mask"
-            return [Finding("pads", "left out", says, math.nan, "", "masks#left")]
-        n, short = self.ids.shape[1], self.ids.shape[1] - 4
-        row = self.ids[:1, :short]
-        alone = self.called(row)[0]
-        found = [self._ones()]
-        for side in ("right", "left"):
-            real = slice(0, short) if side == "right" else slice(n - short, n)
-            padded = torch.full_like(
-                self.ids[:1], int(self.ids[0, 0]) if not self.ids.is_floating_point() else 0
-            )
-            padded[:, real] = row
-            mask = torch.zeros(1, n, dtype=torch.long, device=self.ids.device)
-            mask[:, real] = 1
-            found.append(self._side(side, padded, mask, real, alone))
-        if causal and self.called.cache:
-            found.append(self._decoded_after_pads())
-        return found
-
-    def _ones(self) -> Finding:
-        """A mask that hides nothing, against no mask at all."""
-        what, section = "a mask of ones", "masks#key-mask"
-        ones = torch.ones(self.ids.shape[:2], dtype=torch.long, device=self.ids.device)
-        found = self.called(self.ids, mask=ones)
-        if change(found, self.full) <= self.limit:
-            return self._compared(what, found, self.full, "", section, "outputs")
-        look = "what the mask does where it hides nothing"
-        if change(self.called(self.ids, mask=0 * ones), self.full) <= self.limit:
-            look = "the mask: it is read the wrong way round, 1 at pads"
-        elif self.called.positions:
-            for start in (self.start + 1, self.start + 2, self.start - 1):
-                if (
-                    start < 0
-                    or not change(
-                        self.called(self.ids, mask=ones, positions=counted(self.ids, self.start)), self.full
-                    )
-                    <= self.limit
-                ):
-                    continue
-                if change(self.called(self.ids, positions=counted(self.ids, start)), found) <= self.limit:
-                    look = (
-                        f"positions made from the mask: they begin at {start}, and without a mask at {self.start} "
-                        "(mask.cumsum(-1) counts the token itself)"
-                    )
-        return self._compared(what, found, self.full, look, section, "outputs without a mask")
-
-    def _side(self, side: str, padded: Tensor, mask: Tensor, real: slice, alone: Tensor) -> Finding:
-        what, section = f"pads on the {side}", f"masks#{'left' if side == 'left' else 'key-mask'}"
-        inputs = torch.cat([self.ids[:1], padded]), torch.cat([torch.ones_like(mask), mask])
-        outputs = self.called(inputs[0], mask=inputs[1])[1, real]
-        if change(outputs, alone) <= self.limit:
-            beside = self.called(inputs[0].flip(0), mask=inputs[1].flip(0))[1]
-            look = "what the rows share: the mask or positions of the first row, which has the pads, count for all"
-            wanted = self.full[0]
-            return self._compared(what, beside, wanted, look, section, "outputs of a row without pads")
-        if math.isnan(change(outputs, alone)):
-            return self._compared(
-                what, outputs, alone, "queries without any key: their softmax is 0/0", section, ""
-            )
-        other = padded.clone()
-        other[:, mask[0] == 0] = self.ids[0, -1]
-        content = self.called(torch.cat([self.ids[:1], other]), mask=inputs[1])[1, real]
-        if change(content, outputs) > self.limit:
-            turned = [
-                self.called(torch.cat([self.ids[:1], x]), mask=1 - inputs[1])[1, real]
-                for x in (padded, other)
-            ]
-            look = "the mask: what the pads hold gets in"
-            if change(*turned) <= self.limit:
-                look = "the mask: it is read the wrong way round, 1 at pads"
-            return self._compared(what, outputs, alone, look, section, "outputs")
-        if self.called.positions:
-            places = self._from_mask(inputs[1])
-            if change(self.called(inputs[0], mask=inputs[1], positions=places)[1, real], alone) <= self.limit:
-                says = f"outputs change by {change(outputs, alone):.2g}, and do not with positions made from the mask"
-                counting = (
-                    f"mask.cumsum(-1) {'+' if self.start > 1 else '-'} 1"
-                    if self.start != 1
-                    else "mask.cumsum(-1)"
-                )
-                look = f"position_ids: give {counting} with every batch that has pads on the left"
-                return Finding(what, "note", says, change(outputs, alone), look, section)
-        look = "positions: the number of pads gets in, not what they hold"
-        if self.called.positions:
-            lone = self.called(padded, mask=mask, positions=self._from_mask(mask))[0, real]
-            if change(lone, alone) <= self.limit:
-                look = (
-                    "what the rows share: positions of the first row count for all, or its mask (a padded row by "
-                    "itself is right)"
-                )
-        if self.called.positions and self._ignored():
-            look = f"{self.called.positions} change nothing, though the model takes them: the number of pads gets in"
-        return self._compared(what, outputs, alone, look, section, "outputs")
-
-    def _decoded_after_pads(self) -> Finding:
-        """A batch with pads on the left is prefilled, then three tokens follow one by one."""
-        n, pads = 11, 4  # short: a window must not have left the pads behind
-        ids = self.ids[:1, :n].expand(2, n).clone()
-        ids[1, pads:] = self.ids[0, : n - pads]
-        mask = torch.ones(2, n, dtype=torch.long, device=ids.device)
-        mask[1, :pads] = 0
-        places = self._from_mask(mask)
-        wanted = torch.stack([self.full[0, n - 3 : n], self.called(self.ids[:1, : n - pads])[0, -3:]])
-        what, section, runs = "decoding after pads", "masks#left", list[tuple[Finding, Tensor]]()
-        for given in (True, False):  # positions by hand, or the model's own
-            try:
-                held = places[:, : n - 3] if given else None
-                first, cache = self.called.step(ids[:, : n - 3], None, mask=mask[:, : n - 3], positions=held)
-                outputs = []
-                for t in range(n - 3, n):
-                    held = places[:, t : t + 1] if given else None
-                    output, cache = self.called.step(
-                        ids[:, t : t + 1], cache, mask=mask[:, : t + 1], positions=held
-                    )
-                    outputs.append(output)
-            except (RuntimeError, IndexError, ValueError) as error:
-                return runs[0][0] if runs and runs[0][0].ok else self._raised(what, error)
-            look = "the mask while decoding, which must cover the pads in the cache, or positions that count them"
-            found = self._compared(what, torch.cat(outputs, 1), wanted, look, section, "outputs")
-            runs.append((found, first[:, -1]))
-        (by_hand, right), (own, prefilled) = runs
-        if own.ok:
-            return own
-        if by_hand.ok:  # a model that counts pads in the prefill, too, leaves positions to its caller
-            look = (
-                "positions of new tokens: they count the pads in the cache, and those of the prefill do not"
-            )
-            return replace(own, look=look) if change(prefilled, right) <= self.limit else by_hand
-        if self.called.positions:
-            wrong = places.clone()
-            wrong[:, n - 3 :] = counted(ids, self.start)[:, n - 3 :]
-            tried = self.called(ids, mask=mask, positions=wrong)[:, -3:]
-            if change(tried, torch.cat(outputs, 1)) <= self.limit:
-                look = "positions of new tokens: the pads in the cache are counted"
-                return self._compared(what, tried, wanted, look, section, "outputs")
-        return own
-
-    def _ignored(self) -> bool:
-        """Whether whatever positions are given change nothing."""
-        odd = counted(self.ids, self.start).flip(1)
-        return change(self.called.at(self.ids, odd), self.full) <= self.limit
-
-    def _from_mask(self, mask: Tensor) -> Tensor:
-        """Positions counted over real tokens."""
-        return (mask.cumsum(-1) - 1).clamp(min=0) + self.start
-
-    def _compared(
-        self, what: str, found: Tensor, wanted: Tensor, look: str, section: str, says: str
-    ) -> Finding:
-        size = change(found, wanted)
-        if size <= self.limit:
-            return Finding(what, "ok", f"the same outputs, to {size:.1g}", size, "", section)
-        if math.isnan(size):
-            return Finding(what, "FAULT", "outputs become NaN", size, look, section)
-        return Finding(
-            what, "FAULT", f"{says} differ by {size:.2g} from one pass".lstrip(), size, look, section
-        )
-
-    def _raised(self, what: str, error: Exception) -> Finding:
-        says = f"it raises {type(error).__name__}: {str(error).splitlines()[0][:120]}"
-        look = "what the model makes of a cache of this length"
-        try:
-            self.called.step(self.ids, None)
-        except (RuntimeError, IndexError, ValueError):  # self.full was made without a cache
-            look = (
-                "how the cache is filled: the first pass raises with one and not without, as where layers write into "
-                "each other's keys"
-            )
-        return Finding(what, "FAULT", says, math.nan, look, "rotary#cache")
 
 
 def _held_by(cache: Any) -> list[tuple[Tensor, Tensor]]:

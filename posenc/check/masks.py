@@ -18,12 +18,24 @@ from posenc.masks import causal_mask, document_ids, document_mask, document_posi
 __all__ = ["check_mask", "reach"]
 
 
-def reach(called: Called, ids: Tensor, *, positions: Tensor | None = None) -> Tensor:
-    """Bool (length, length), True where changing the token of the column changes the output of the row."""
-    held = None if positions is None else positions.expand(ids.shape[1] + 1, ids.shape[1])
-    outputs = called(replaced(ids), positions=held)
+def reach(
+    called: Called, ids: Tensor, *, positions: Tensor | None = None, mask: Tensor | None = None
+) -> Tensor:
+    """Bool (length, length), True where changing the token of the column changes the output of the row.
+
+    positions and mask are those of one row.
+    """
+    rows, limit = replaced(ids), tolerance(called, ids)
+    held, hidden = (None if each is None else each.expand(rows.shape[:2]) for each in (positions, mask))
+    outputs = called(rows, positions=held, mask=hidden)
+    equal = called(rows[:1].expand_as(rows), positions=held, mask=hidden)
+    if (
+        change(equal, equal[:1]) > limit
+    ):  # a row's outputs depend on its number, which shows nothing of the mask
+        first = [None if each is None else each[:1] for each in (held, hidden)]
+        outputs = torch.cat([called(row[None], positions=first[0], mask=first[1]) for row in rows])
     differs = (outputs[1:] - outputs[:1]).flatten(2).abs().amax(-1)  # (changed token, output)
-    return (differs > tolerance(called, ids)).T
+    return (differs > limit).T
 
 
 def replaced(ids: Tensor) -> Tensor:
@@ -177,7 +189,7 @@ def _layers(model: Any, row: Tensor) -> Finding | None:
         )
         if len(found) != len(kinds) or meant is None or back in {min(each, n - 1) for each in meant}:
             continue
-        wanted = min(n - 1, *meant)
+        wanted = min(n - 1, max(meant))
         says = f"its queries see {back} keys back, as {kind} {wanted}"
         look = f"layer {number}: its window is {'wider' if back > wanted else 'narrower'} than the configuration says"
         if back == n - 1:

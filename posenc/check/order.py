@@ -16,6 +16,7 @@ from posenc.check.masks import reach
 from posenc.check.models import LIMITS, Called, change, counted, some_tokens, text_config, tolerance
 from posenc.check.report import Finding, Report
 from posenc.check.rotations import rotated
+from posenc.check.tables import pad_row
 
 __all__ = ["check_order", "check_shift"]
 
@@ -63,14 +64,16 @@ def check_shift(model: Any, ids: Tensor | None = None, *, relative: bool | None 
     {'first position': 'ok', 'shift': 'note'}
     """
     called, ids = Called(model), some_tokens(model, ids)
+    findings = [found] if (found := pad_row(model, ids)) else []
     if called.positions is None:
         says = "the model takes no positions"
-        return Report((Finding("shift", "left out", says, math.nan, "", "shift#invariance"),))
+        findings.append(Finding("shift", "left out", says, math.nan, "", "shift#invariance"))
+        return Report(tuple(findings))
     limit = max(tolerance(called, ids), 1e-4 * float(called(ids).abs().max()))
     usual, base = called(ids), called(ids, positions=counted(ids))
     if (kept := _kept(model, ids[:, :-5], limit)) is not None:
-        return Report((kept,))
-    findings = [_start(called, ids, usual, base, limit)]
+        return Report((*findings, kept))
+    findings = findings or [_start(called, ids, usual, base, limit)]
     shifts = {n: change(called(ids, positions=counted(ids, n)), base) for n in (1, 7, 30)}
     worst = max(shifts.values())
     if relative is None:

@@ -24,6 +24,8 @@ from posenc.sinusoidal import sinusoidal_frequencies
 __all__ = ["check_rotation", "rotated"]
 
 _WHAT, _SECTION = "rotations", "longer#take-config"
+BY_LENGTH = ("dynamic", "longrope")
+"""Words of configurations for frequencies that depend on the length of the text."""
 
 
 def check_rotation(model: Any, ids: Tensor | None = None) -> Report:
@@ -32,6 +34,8 @@ def check_rotation(model: Any, ids: Tensor | None = None) -> Report:
     For models of transformers: what goes into their functions apply_rotary_pos_emb and what comes out is recorded in
     one pass. The scores of the first head are compared with those of `posenc.apply_rotary` with the frequencies,
     layout and scale that `posenc.rotary.from_config` reads. So a fault is found that all of a model's own passes share.
+    The same is done in bfloat16 and under autocast. Where frequencies depend on the length of the text, with LongRoPE
+    and dynamic scaling, a short text and a long one are tried.
 
     Args:
         model, ids: as in `posenc.check.check_order`.
@@ -43,16 +47,31 @@ def check_rotation(model: Any, ids: Tensor | None = None) -> Report:
     >>> print(check_rotation(bag))
     left out  rotations: no function apply_rotary_pos_emb was called
     """
-    called, ids = Called(model), some_tokens(model, ids)
-    if not rotated(model, ids[:1], counted(ids[:1])):
+    called, row = Called(model), some_tokens(model, ids)[:1]
+    near = counted(row)
+    if not rotated(model, row, near):
         return _left("no function apply_rotary_pos_emb was called")
-    places = _places(called, model, ids[:1])
-    calls = rotated(model, ids[:1], places)
     try:
-        config = from_config(text_config(model))
+        config = from_config(text_config(model), length=row.shape[1])
+        if any(each.method in BY_LENGTH for each in config.kinds.values()):  # texts of two lengths are judged
+            found = _judged(called, model, row, near)
+            if not found.ok or found.findings[0].verdict == "left out":
+                return found
+        return _judged(called, model, row, _places(called, model, row))
     except (TypeError, ValueError) as error:
         return _left(f"the configuration is not read: {str(error).splitlines()[0][:80]}")
+
+
+def _judged(called: Called, model: Any, row: Tensor, places: Tensor) -> Report:
+    """One text at these positions against the configuration."""
+    text, calls = text_config(model), rotated(model, row, places)
+    config = from_config(text, length=int(places.max()) + 1)
     kinds = config.kinds
+    others = {f"{name} layers": kind for name, kind in kinds.items()}
+    for length, says in ((1, "texts of up to"), (2**20, "texts of more than")):
+        for kind in from_config(text, length=length).kinds.values():
+            if kind.method == "longrope":
+                others[f"{says} {config.trained_length} tokens"] = kind
     layers = [kinds[name] for name in config.layers or () if kinds[name].turns]
     if len(layers) != len(calls) <= len(config.layers or ()):
         says = f"{len(calls)} layers are turned, and by the configuration {len(layers)} of {len(config.layers or ())}"
@@ -68,11 +87,9 @@ def check_rotation(model: Any, ids: Tensor | None = None) -> Report:
         layers = [each for each in kinds.values() if each.turns] * len(calls)
         if len(kinds) > 1:
             return _left(f"{len(calls)} calls, and the configuration does not say which kind each of them is")
-    if any(
-        each.method in ("dynamic", "longrope") or np.asarray(each.frequencies).ndim > 1 for each in layers
-    ):
-        return _left("frequencies depend on the length of the text, or on several axes")
-    found = _compared(_WHAT, layers, kinds, calls, places[0], called.step_of_format)
+    if any(np.asarray(each.frequencies).ndim > 1 for each in layers):
+        return _left("frequencies depend on several axes")
+    found = _compared(_WHAT, layers, others, calls, places[0], called.step_of_format)
     if not found.ok or not isinstance(model, nn.Module):
         return Report((found,))
     short = copy.deepcopy(model).to(torch.bfloat16)
@@ -80,9 +97,11 @@ def check_rotation(model: Any, ids: Tensor | None = None) -> Report:
         owner, _, last = name.rpartition(".")
         held: Any = short.get_submodule(owner)._buffers
         held[last] = buffer
-    calls = rotated(short, ids[:1], places)
-    cast = _compared(f"{_WHAT} in bfloat16", layers, kinds, calls, places[0], torch.finfo(torch.bfloat16).eps)
-    return Report((found, cast))
+    eps = torch.finfo(torch.bfloat16).eps
+    cast = _compared(f"{_WHAT} in bfloat16", layers, others, rotated(short, row, places), places[0], eps)
+    with torch.autocast(row.device.type, dtype=torch.bfloat16):
+        mixed = rotated(model, row, places)
+    return Report((found, cast, _compared(f"{_WHAT} under autocast", layers, others, mixed, places[0], eps)))
 
 
 def _some(numbers: list[int | None] | list[int]) -> str:
@@ -120,7 +139,7 @@ def rotated(model: Any, row: Tensor, places: Tensor) -> _Calls:
 def _compared(
     what: str,
     layers: list[LayerRotation],
-    kinds: dict[str, LayerRotation],
+    others: dict[str, LayerRotation],
     calls: list[tuple[Tensor, ...]],
     places: Tensor,
     eps: float,
@@ -132,7 +151,7 @@ def _compared(
         size = _error(vectors, _Turn(rotation), places)
         if not size <= limit:
             says = f"scores of layer {number} differ by {size:.2g} of their size from what the configuration gives"
-            look = f"layer {number}: {_cause(vectors, rotation, kinds, places, limit)}"
+            look = f"layer {number}: {_cause(vectors, rotation, others, places, limit)}"
             return Finding(what, "FAULT", says, size, look, _SECTION)
         worst = max(worst, size)
     says = f"{len(calls)} layers turn as the configuration says, to {worst:.1g}"
@@ -231,7 +250,7 @@ def _error(vectors: tuple[Tensor, ...], turn: _Turn, positions: Tensor) -> float
 def _cause(
     vectors: tuple[Tensor, ...],
     rotation: LayerRotation,
-    kinds: dict[str, LayerRotation],
+    others: dict[str, LayerRotation],
     positions: Tensor,
     limit: float,
 ) -> str:
@@ -262,8 +281,8 @@ def _cause(
             replace(rotation, scale=rotation.scale**2)
         ),
         **{
-            f"the frequencies are those of {name} layers": _Turn(kind)
-            for name, kind in kinds.items()
+            f"the frequencies are those of {name}": _Turn(kind)
+            for name, kind in others.items()
             if kind.turns and kind is not rotation
         },
         f"the frequencies are those of base {rotation.base:g} without the scaling": _Turn(plain),

@@ -70,9 +70,33 @@ def check_slopes(model: Any, ids: Tensor | None = None) -> Report:
     look = "the slopes: made by the formula for powers of two"
     if np.allclose(np.sort(found), np.sort(wanted), rtol=1e-2):
         look = "the slopes: the published ones, in another order of the heads"
+    elif fewer := _of_other_heads(found):
+        look = f"the slopes: {fewer}"
     elif not np.allclose(found, 2.0 ** (-8 * np.arange(1, heads + 1) / heads), rtol=1e-2):
         look = "the slopes: other ones than those of the authors' program"
     return Report((Finding(_WHAT, "FAULT", says, off, look, _SECTION),))
+
+
+def _of_other_heads(found: np.ndarray) -> str:
+    """Whether these are the published slopes of another number of heads, and how they were spread; "" if not."""
+    heads = len(found)
+    for other in range(1, 2 * heads + 1):
+        slopes = np.asarray(alibi_slopes(other))
+        spread = {f"those of {other} heads": slopes[:heads]}
+        if other < heads and heads % other == 0:
+            times = heads // other
+            spread = {
+                f"those of {other} heads, {times} times over, as where each of {times} devices makes its own": np.tile(
+                    slopes, times
+                ),
+                f"those of {other} heads, each for {times} heads, as where heads share keys": np.repeat(
+                    slopes, times
+                ),
+            }
+        for says, each in spread.items():
+            if other != heads and len(each) == heads and np.allclose(found, each, rtol=1e-2):
+                return says
+    return ""
 
 
 def _at_scores(model: Any, row: Tensor, wanted: np.ndarray) -> Finding | None:

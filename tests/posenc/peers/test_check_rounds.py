@@ -665,6 +665,14 @@ def qwen3_turns_by_the_number_of_the_head(patch: Patch) -> Any:
     return model
 
 
+@planted("what is made from the mask, positions or a bias")
+def bloom_forgets_to_count(patch: Patch) -> Any:
+    bloom = modeling("bloom")
+    build = bloom.build_alibi_tensor
+    patch.setattr(bloom, "build_alibi_tensor", lambda mask, heads, dtype: 0 * build(mask, heads, dtype))
+    return made("bloom")
+
+
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_of_a_peer_is_named_in_the_first_line(name: str, monkeypatch: Patch) -> None:
     FAULTS.must_be_named(name, monkeypatch)
@@ -676,13 +684,6 @@ def bloom_keeps_biases_in_bfloat16(patch: Patch) -> Any:
     patch.setattr(
         bloom, "build_alibi_tensor", lambda mask, heads, dtype: build(mask, heads, torch.bfloat16).to(dtype)
     )
-    return made("bloom")
-
-
-def bloom_forgets_to_count(patch: Patch) -> Any:
-    bloom = modeling("bloom")
-    build = bloom.build_alibi_tensor
-    patch.setattr(bloom, "build_alibi_tensor", lambda mask, heads, dtype: 0 * build(mask, heads, dtype))
     return made("bloom")
 
 
@@ -713,7 +714,6 @@ def llama_rounds_cached_keys(patch: Patch) -> Any:
 
 UNNAMED: dict[Callable[[Patch], Any], str] = {
     bloom_keeps_biases_in_bfloat16: "",  # seen in texts of more than 256 tokens alone
-    bloom_forgets_to_count: "what the mask does where it hides nothing",
     olmo2_leaves_keys_of_one_head: "turns them unlike",
     llama_rounds_cached_keys: "positions of new tokens",
 }
