@@ -23,7 +23,7 @@ SWEPT = (
     "rotary_ntk", "rotary_yarn", "rotary_window", "rotary_share_base", "rotary_small_base", "xpos", "hybrid",
     "alibi", "alibi_short", "t5",
 )  # fmt: skip
-_ROOM = re.compile(r"static box = \[346, (\d+)\];\s+static rows = (\d+);")
+_ROOM = re.compile(r"static box = \[346, (\d+)\];\s+static rows = (\d+);(?:\s+static wide = (\d+);)?")
 
 
 def module(name: str) -> str:
@@ -45,7 +45,7 @@ def wrapped(drawing: str, figure: Figure) -> str:
     handed = [(name, made()) for name, made in HANDED_ON.get(figure.live, {}).items()]
     values = "".join(f' {key}="{escape(value)}"' for key, value in [*figure.values, *handed])
     name = f"live-{figure.live}"
-    style = f"--h:{room[1]};--rows:{room[2]}"
+    style = f"--h:{room[1]};--rows:{room[2]}" + f";--wide:{room[3]}" * bool(room[3])
     return f'<{name} class="live" style="{style}"{values}>{drawing}</{name}>'
 
 

@@ -20,7 +20,7 @@ from posenc.experiments.extrapolation import Results
 from posenc.shift import relative_kernel
 from posenc.times import nearest_index
 from tests.browser import browsing
-from tests.browser.browsing import DESKTOP, LOOKS, PHONE
+from tests.browser.browsing import DESKTOP, LOOKS, NARROW, PHONE
 
 FIGURES = sorted(path.stem for path in live.FOLDER.glob("*.js") if path.stem not in live.SHARED)
 # A fourth of them is moved in each run, and all in slow tests: a figure more is no minute more.
@@ -175,6 +175,19 @@ def test_a_figure_can_be_seen_and_read_in_every_state(
         narrow.add(round(moved.figure.evaluate("(figure) => figure.getBoundingClientRect().height")))
     assert len(narrow) == 1, f"the text below jumps on a narrow screen: {narrow}"
     assert moved.visit.complaints == []
+
+
+@pytest.mark.parametrize("size", [NARROW, DESKTOP], ids=lambda size: f"{size[0]} px")
+@pytest.mark.parametrize("name", SOME)
+def test_a_figure_starts_in_the_room_that_is_kept_for_it(
+    reader: Callable[..., Page], address: str, name: str, size: tuple[int, int]
+) -> None:
+    for language in ("en", "zh"):
+        moved = Moved(reader(size), address, name, language)
+        before, after = moved.before, moved.figure.bounding_box()
+        assert before
+        assert after
+        assert abs(before["height"] - after["height"]) <= 2, f"the text below jumps: {language}"
 
 
 AXE = f"""async (name) => {{

@@ -17,7 +17,7 @@ class Aliasing extends LiveFigure {
   static words = {
     en: {
       drawing: "A wave, the slowest one with the same samples, and the samples",
-      caption: "The wave of ω, and the slowest with the same values at whole positions. Up to ω = π there is none slower.",
+      caption: "A wave, and the slowest with the same values at whole positions. Up to ω = π there is none slower.",
       omega: "frequency ω",
       start: "first position",
       bfloat16: "positions in bfloat16",
@@ -29,7 +29,7 @@ class Aliasing extends LiveFigure {
     },
     zh: {
       drawing: "一条波、采样值与它相同的最慢的波，以及这些采样值",
-      caption: "频率为 ω 的波，和整数位置上取值与它完全一样的最慢的波。ω 不超过 π 时，没有更慢的。",
+      caption: "这条波，和整数位置上取值相同的最慢的波；ω ≤ π 时没有更慢的。",
       omega: "频率 ω",
       start: "起始位置",
       bfloat16: "位置存成 bfloat16",

@@ -42,7 +42,7 @@ class AlibiSlopes extends LiveFigure {
     },
     zh: {
       drawing: "远处的一个键：内容分数与距离的价钱，以及它在每个头里的权重",
-      caption: "上图：每个头里距离的价钱，以及远处的那个键。下图：这个键在每个头里得到的权重。",
+      caption: "上图：每个头里距离的价钱，和远处的键。下图：这个键在每个头里的权重。",
       back: "往回几步",
       content: "内容分数",
       heads: "头数",

@@ -42,7 +42,7 @@ class AttentionStep extends LiveFigure {
   static words = {
     en: {
       drawing: "One step of attention: choose a number, and what it is made of lights up",
-      caption: "One step of attention: what the chosen query takes from each of the three.",
+      caption: "One step of attention: what the chosen query takes from each token.",
       tokens: ["dog", "bites", "man"],
       key: "first number of man’s key",
       query: "query of",
@@ -71,7 +71,7 @@ class AttentionStep extends LiveFigure {
     },
     zh: {
       drawing: "一步注意力：选一个数，算它用到的数就亮起来",
-      caption: "一步注意力：选中的查询从三个词元那里各取多少。",
+      caption: "一步注意力：选中的查询从每个词元取多少。",
       tokens: ["狗", "咬", "人"],
       key: "“人”的键的第一个数",
       query: "谁的查询",

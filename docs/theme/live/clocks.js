@@ -18,7 +18,7 @@ class Clocks extends LiveFigure {
   static words = {
     en: {
       drawing: "Four clocks at position t, and the wave of one pair around it",
-      caption: "A position as the hands of four clocks, and the wave that one of them draws. The first hand moves at every step, the last hardly at all.",
+      caption: "A position as the hands of four clocks, and the wave that one draws. The first hand moves at every step, the last hardly at all.",
       t: "position t",
       pair: "wave of hand",
       hand: (i) => `hand ${i}`,
@@ -32,7 +32,7 @@ class Clocks extends LiveFigure {
     },
     zh: {
       drawing: "位置 t 上的四个钟，以及其中一对在这附近的波形",
-      caption: "一个位置就是四只钟的指针，下面是其中一根画出的波。第一根步步都动，最后一根几乎不动。",
+      caption: "一个位置就是四只钟的指针，下面是其中一根画的波。第一根步步都动，最后一根几乎不动。",
       t: "位置 t",
       pair: "哪根指针的波",
       hand: (i) => `指针 ${i}`,

@@ -21,7 +21,7 @@ class CountedPositions extends LiveFigure {
   static words = {
     en: {
       drawing: "How far back each token of a text lies, when the tokens that count are chosen",
-      caption: "How far back each token of the text lies for the last one, if all tokens count and if the chosen ones do.",
+      caption: "How far back each token lies for the last one, if all of them count and if the chosen ones do.",
       other: "gate of the others",
       most: "largest count",
       ...Object.fromEntries(named((token) => (token === "." ? "“.”" : token))),
@@ -32,7 +32,7 @@ class CountedPositions extends LiveFigure {
     },
     zh: {
       drawing: "选好哪些词元算数之后，文本里每个词元往回多远",
-      caption: "从最后一个词元看，文本里的每个词元往回数有多远：数所有词元，或者数选中的。",
+      caption: "从最后一个词元看，每个词元往回数有多远：数所有词元，或者数选中的。",
       other: "其余的门",
       most: "最大计数",
       ...Object.fromEntries(named((token) => (token === "." ? "“.”" : token))),
@@ -45,7 +45,6 @@ class CountedPositions extends LiveFigure {
 
   setup() {
     const { words } = this;
-    this.form.lastChild.style.columnGap = "0.5rem"; // ten boxes in two rows
     for (const back of [0, 5, 10]) {
       this.add("path", { d: line([[LEFT, y(back)], [RIGHT, y(back)]]), stroke: GREY, "stroke-width": back ? 0.3 : 0.8 });
       this.label(LEFT - 4, y(back) + 3.5, back, { "text-anchor": "end" });

@@ -20,6 +20,7 @@ const SIZES = [3, 4.6]; // of the mark of 0, and what the largest number has mor
 class GraphCodes extends LiveFigure {
   static box = [346, 292];
   static rows = 4;
+  static wide = 3;
   static controls = [
     { name: "vector", min: 1, max: 7, value: 1 },
     { name: "steps", min: 1, max: MOST, value: 4 },

@@ -32,7 +32,7 @@ class GridCode extends LiveFigure {
     },
     zh: {
       drawing: "一张图的两幅分布图：每个图块的编码与选中图块的有多像",
-      caption: "一个图块对每个图块的分数，或者经过 softmax 的权重。排成一串来编码，分数高的在自己那一行；用网格编码，分数高的排成十字。",
+      caption: "一个图块对每个图块的分数，或 softmax 以后的权重。排成一串来编码，分数高的在自己那一行；用网格编码，高的排成十字。",
       row: "行",
       column: "列",
       softmax: "经过 softmax",

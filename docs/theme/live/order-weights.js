@@ -43,6 +43,7 @@ function pairs(order, code, causal) {
 class OrderWeights extends LiveFigure {
   static box = [346, 226];
   static rows = 2;
+  static wide = 1;
   static controls = [
     { name: "order", value: "210", options: ORDERS },
     { name: "code", value: "off", options: ["off", "sinusoidal", "rope"] },
@@ -51,7 +52,7 @@ class OrderWeights extends LiveFigure {
   static words = {
     en: {
       drawing: "The attention weights of three words, and which of them change with their order",
-      caption: "Attention weights between three words. Without positions each weight goes where its two words go; what a code or a mask changes is framed.",
+      caption: "Attention weights between three words. Without positions each goes where its words go; what a code or a mask changes is framed.",
       words: ["dog", "bites", "man"],
       space: " ",
       order: "words",
@@ -69,7 +70,7 @@ class OrderWeights extends LiveFigure {
     },
     zh: {
       drawing: "三个词的注意力权重，以及换了顺序以后哪些权重会变",
-      caption: "三个词之间的注意力权重。不给位置时，权重跟着它的两个词走；编码或掩码改变了的加框。",
+      caption: "三个词之间的注意力权重。不给位置，权重跟着两个词走；编码或掩码改变了的加框。",
       words: ["狗", "咬", "人"],
       space: "",
       order: "句子",

@@ -32,7 +32,7 @@ class PaddingLeak extends LiveFigure {
   static words = {
     en: {
       drawing: "The attention weights of a padded sentence, and what each query spends on pads",
-      caption: "Nine places, some of them pads: the weights of every query, and how much of them real tokens and pads get (pale: the query is a pad).",
+      caption: "Nine places, some of them pads: the weights of each query, and what real tokens and pads get of them (pale: the query is a pad).",
       tokens: "real tokens",
       pads: "pads hold",
       codes: "codes",

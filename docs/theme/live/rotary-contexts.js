@@ -20,6 +20,7 @@ const METHODS = {
 class RotaryContexts extends LiveFigure {
   static box = [346, 302];
   static rows = 5;
+  static wide = 4;
   static controls = [
     { name: "length", min: 512, max: 131072, log: true, twos: true, value: 32768, marks: [4096, 8192, 32768, 131072] },
     { name: "factor", min: 1, max: 32, step: 0.01, log: true, value: 8 },
