@@ -41,6 +41,7 @@ HTML = 50_000  # the longest chapters, which teach more than one page should, ha
 SHIFT = 0.05
 NODES = 10_000
 LABEL = 11  # px
+TEXT = 12  # px
 
 
 @contextlib.contextmanager
@@ -125,6 +126,7 @@ class Visit:
     shift: float = 0.0
     nodes: int = 0
     labels: list[float] = field(default_factory=list)  # px of the labels in figures, on a phone
+    small: list[str] = field(default_factory=list)  # texts that are hard to read
     wide: list[str] = field(default_factory=list)  # what sticks out of a narrow screen
     axe: list[str] = field(default_factory=list)
     copied: list[str | None] = field(default_factory=list)  # what the button of each Python block gives
@@ -169,15 +171,28 @@ MEASURE = """async () => {
 
 WIDE = """() => {
   const width = document.documentElement.clientWidth;
-  if (document.scrollingElement.scrollWidth <= width) return [];
   const scrolls = (node) => {
     for (let box = node.parentElement; box && box !== document.body; box = box.parentElement)
-      if (getComputedStyle(box).overflowX !== "visible") return true;
+      if (!["visible", "clip"].includes(getComputedStyle(box).overflowX)) return true;
     return false;
   };
+  const seen = { opacityProperty: true, visibilityProperty: true };
   const out = [...document.querySelectorAll("body *")].filter(
-    (node) => node.getBoundingClientRect().right > width + 1 && !scrolls(node));
-  return (out.length ? out : [document.body]).slice(0, 3).map((node) => node.outerHTML.slice(0, 100));
+    (node) => node.getBoundingClientRect().right > width + 1 && node.checkVisibility(seen) && !scrolls(node));
+  if (!out.length && document.scrollingElement.scrollWidth > width) out.push(document.body);
+  return out.slice(0, 3).map((node) => node.outerHTML.slice(0, 100));
+}"""
+
+SMALL = """(least) => {
+  const found = [];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const { data, parentElement: node } = texts.currentNode;
+    if (!data.trim() || node.closest("math, svg, sub, sup") || !node.checkVisibility()) continue;
+    const size = parseFloat(getComputedStyle(node).fontSize);
+    if (size && size < least - 0.05) found.push(`${size.toFixed(1)} px: ${data.trim().slice(0, 40)}`);
+  }
+  return found.slice(0, 3);
 }"""
 
 # Tokens of a kind have one colour: of the blocks of code only those that show a new kind are looked at.
@@ -343,6 +358,7 @@ def visit(browser: Browser, url: str, looks: Sequence[Look] = LOOKS, all_parts: 
         resized(page, NARROW)
         page.evaluate("for (const folded of document.querySelectorAll('details')) folded.open = true")
         result.wide = page.evaluate(WIDE)
+        result.small = page.evaluate(SMALL, TEXT)
         result.copied = page.evaluate(COPIED)
     return result
 
@@ -408,6 +424,11 @@ def fits_a_narrow_screen(page: Visit) -> list[str]:
 def labels_can_be_read(page: Visit) -> list[str]:
     smallest = min(page.labels, default=LABEL)
     return [f"a label has {smallest:.1f} px"] if smallest < LABEL - 0.05 else []
+
+
+@VISIT(('<details><pre style="font-size:9px"><code>print</code></pre></details>', "px: print"))
+def texts_can_be_read(page: Visit) -> list[str]:
+    return page.small
 
 
 DARK = "<style>@media (prefers-color-scheme: dark) and (width > 1000px) { .dark { color: #ddd } }</style>"

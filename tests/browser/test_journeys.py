@@ -1,6 +1,7 @@
 """What a reader does with the book in a browser: of the site as it is served, and as it lies on a disk."""
 
 import ast
+import io
 import json
 import os
 import re
@@ -9,7 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
+import numpy as np
 import pytest
+from PIL import Image
 from playwright.sync_api import Page
 from playwright.sync_api import TimeoutError as Late
 from press import reference
@@ -513,6 +516,22 @@ def test_formulas_are_copied_as_tex(page: Page, address: str) -> None:
     assert f"${text.locator('annotation').first.text_content()}$" in pasted(page)
     assert page.locator("body > div[style*=fixed]").count() == 0, "something is left behind"
     assert visit.complaints == []
+
+
+# --- In the dark --------------------------------------------------------------------------------------------
+
+
+@harmed(Harm("the blue of the light page", style="body { --data-blue: #0072b2 !important }"))
+def test_markers_are_as_bright_as_lines_in_the_dark(page: Page, address: str) -> None:
+    """A marker is drawn from a copy, which no rule reaches that names the figure around it."""
+    page.emulate_media(color_scheme="dark")
+    opened(page, f"{address}zh/relative.html")
+    drawing = page.locator("figure.plot > svg").last
+    assert drawing.locator("marker").count()
+    with Image.open(io.BytesIO(drawing.screenshot())) as picture:
+        colours = set(map(tuple, np.asarray(picture.convert("RGB")).reshape(-1, 3).tolist()))
+    assert (0, 114, 178) not in colours, "the blue of the light page"
+    assert (61, 159, 224) in colours
 
 
 # --- On paper -----------------------------------------------------------------------------------------------
