@@ -74,7 +74,9 @@ def listed(book: Path) -> str:
     chinese, lines = book.name == "zh", []
     pages = {term.where.partition("#")[0] for term in _sorted() if term.where}
     titles = {page: front_matter((book / page).read_text(encoding="utf-8"))[0]["title"] for page in pages}
-    for term in (term for term in _sorted() if term.says and term.where):  # the others `press check` names
+    for term in (
+        term for term in _sorted() if len(term.says) == 2 and term.where
+    ):  # the others `press check` names
         own = term.zh if chinese else term.en
         other = _foreign(term.name, "en") if chinese else _foreign(term.zh.partition(" (")[0], "zh")
         beside = ", ".join(filter(None, (other, term.symbol)))
@@ -117,7 +119,7 @@ def linked(html: str, language: str, name: str) -> str:
 
     def link(match: re.Match[str]) -> str:
         term = words[match[1].lower()]
-        if term.plain or term.id in seen:
+        if term.plain or term.id in seen or len(term.says) < 2:
             return match[0]
         seen.add(term.id)
         said = escape(term.says[language == "zh"].replace("$", ""))

@@ -62,6 +62,10 @@ _WORDS = {
     "en": ("about {} minutes", "**core**", ", ", " ({})", ": "),
     "zh": ("约 {} 分钟", "**主干**", "，", "（{}）", "："),
 }
+_HOURS = {
+    "en": ("The chapters take about {:g} hours{}.", ", those of the core about {:g}"),
+    "zh": ("各章一共约 {:g} 小时{}。", "，其中主干约 {:g} 小时"),
+}
 
 
 def with_chapters(markdown: str, name: str, book: Book) -> str:
@@ -79,7 +83,17 @@ def with_chapters(markdown: str, name: str, book: Book) -> str:
         about = meta["description"]
         return f"- [{book.titles[chapter]}](../../{chapter}){beside}{colon}{about}"
 
-    return _CHAPTERS.sub(lambda _: "\n".join(map(row, book.parts.get(name, []))), markdown)
+    chapters = book.parts.get(name, [])
+    return _CHAPTERS.sub(lambda _: "\n".join([_hours(chapters, book), *map(row, chapters)]), markdown)
+
+
+def _hours(chapters: list[str], book: Book) -> str:
+    """How long the chapters of a part take, in half hours, and those of the core where they are not all."""
+    metas = [book.meta(chapter) for chapter in chapters if "minutes" in book.meta(chapter)]
+    core = [meta for meta in metas if meta.get("core")]
+    all_of_them, of_core = (round(sum(meta["minutes"] for meta in some) / 30) / 2 for some in (metas, core))
+    said, beside = _HOURS[book.language]
+    return said.format(all_of_them, beside.format(of_core) if 0 < len(core) < len(metas) else "") + "\n"
 
 
 def _link(name: str, book: Book) -> dict[str, str]:

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from press import pages, uncollected
+from press import pages, reading_order, uncollected
+from press.book import Book
 from press.cache import ROOT
 from press.check import pages as checks
 from pytest_codeblocks import extract_from_buffer, extract_from_file
@@ -290,3 +291,15 @@ def test_every_chapter_says_what_it_is_good_for() -> None:
     for page in BOOKS["en"].values():
         chapter = page.path.stem != "index" and page.meta.get("chapter") is not False
         assert not chapter or "goals" in {heading.id for heading in page.headings}, page.path
+
+
+def test_a_part_says_how_long_its_chapters_take(tmp_path: Path) -> None:
+    for name, minutes, core in (("a", 50, "true"), ("b", 35, "false")):
+        head = f"title: T\ndescription: About {name}.\nminutes: {minutes}\ncore: {core}"
+        (tmp_path / f"{name}.md").write_text(f"---\n{head}\n---\n", encoding="utf-8")
+    book = Book("en", tmp_path, parts={"p.md": ["a.md", "b.md"]}, titles={"a.md": "A", "b.md": "B"})
+    assert reading_order.with_chapters("<!-- chapters -->", "p.md", book) == (
+        "The chapters take about 1.5 hours, those of the core about 1.\n\n"
+        "- [A](../../a.md) (about 50 minutes, **core**): About a.\n"
+        "- [B](../../b.md) (about 35 minutes): About b."
+    )

@@ -106,9 +106,16 @@ FORM = ("goals", "in-one-minute", "take", "false", "key-points", "check-yourself
     ("en", "## One {#one}", "## One {#goals}", 7, "no section #in-one-minute"),
     ("en", "- Two rows", "## B {#false}\n\n- Two rows", 35, "#false comes after #where-next"),
     ("en", "## One {#one}", "## One {#goals}", 1, "no `minutes`"),
+    (
+        "en",
+        "## One {#one}",
+        "## One {#goals}\n\n- a\n- b\n- c\n- d\n\n## Two {#two}",
+        7,
+        "4 goals, at most 3",
+    ),
 )
 def form(page: Page, language: str) -> Faults:
-    """A chapter has its sections, in one order; a draft may have them yet to come."""
+    """A chapter has its sections, in one order, and three goals; a draft may have them yet to come."""
     at = {heading.id: heading.line for heading in page.headings}
     there = [name for name in at if name in FORM]
     for name, after in zip(there, sorted(there, key=FORM.index), strict=True):
@@ -121,6 +128,9 @@ def form(page: Page, language: str) -> Faults:
                 yield Fault(at["goals"], f"a chapter with no section #{name}")
         if not isinstance(page.meta.get("minutes"), int):
             yield Fault(1, "a chapter with no `minutes`, those that reading all of it took somebody")
+        goals = "\n".join(page.text.split("\n")[at["goals"] :]).partition("\n## ")[0]
+        if (count := len(re.findall("^- ", goals, re.MULTILINE))) > 3:
+            yield Fault(at["goals"], f"{count} goals, at most 3")
 
 
 @of_page(("en", "title: A", "behind: 0.0.9\ntitle: A", 1, "behind since 0.0.9, and this is"))
