@@ -120,16 +120,18 @@ def check_precision(model: Any, ids: Tensor | None = None, *, far: int | None = 
         far = _reachable(kept, ids, min(limit_of(model) or 4096, 32768))
     far = integer("far", far, minimum=1)
     findings = []
-    for dtype in (torch.float32, torch.bfloat16, torch.float16):
-        name = str(dtype).removeprefix("torch.")
+    for dtype in (torch.float32, torch.bfloat16, torch.float16, None):
+        what = f"in {str(dtype).removeprefix('torch.')}" if dtype else "autocast to bfloat16"
         try:
-            findings.append(_cast(model, dtype, f"in {name}", ids, far))
+            if dtype:
+                findings.append(_cast(model, dtype, what, ids, far))
+                continue
+            with torch.autocast(ids.device.type, dtype=torch.bfloat16):
+                short = _ends(kept, ids, far)
+            findings.append(_judged(what, short, _ends(kept, ids, far), far))
         except RuntimeError as error:  # an operation that has no such format
             says = f"it cannot run there: {str(error).splitlines()[0][:80]}"
-            findings.append(Finding(f"in {name}", "left out", says, math.nan, "", section))
-    with torch.autocast(ids.device.type, dtype=torch.bfloat16):
-        short = _ends(kept, ids, far)
-    findings.append(_judged("autocast to bfloat16", short, _ends(kept, ids, far), far))
+            findings.append(Finding(what, "left out", says, math.nan, "", section))
     return Report(tuple(findings))
 
 
@@ -185,7 +187,12 @@ def _ends(called: Called, ids: Tensor, far: int) -> list[Tensor]:
 
 def _judged(what: str, found: list[Tensor], wanted: list[Tensor], far: int) -> Finding:
     scale, section = float(wanted[0].abs().max()), "precision#positions"
-    near, away = (change(a, b) / scale for a, b in zip(found, wanted, strict=True))
+    # Of the usual token far away: rounded positions spoil most of them, an expert chosen by rounding only some.
+    half = wanted[0].shape[1] // 2
+    near, away = (
+        float((a - b)[:, half:].abs().flatten(2).amax(-1).median()) / scale
+        for a, b in zip(found, wanted, strict=True)
+    )
     says = f"outputs err by {near:.1g} of their size at 0 and by {away:.1g} with half the text at {far}"
     if away <= 4 * near + 1e-4:
         return Finding(what, "ok", says, away, "", section)

@@ -77,7 +77,8 @@ def _frequencies(model: nn.Module) -> Finding:
     if any(each.method == "dynamic" for _, each in read):
         says = "they change with the length of the text, and a buffer holds those of the last one"
         return Finding(what, "left out", says, math.nan, "", section)
-    wanted = [(kind, each.frequencies) for kind, each in read if each.frequencies is not None]
+    # A model that turns the other way has its sign in the function that turns, which check_rotation judges.
+    wanted = [(kind, np.abs(each.frequencies)) for kind, each in read if each.frequencies is not None]
     worst = 0.0
     for name, found in held.items():
         own = [each for kind, each in wanted if kind in name] or [each for _, each in wanted]

@@ -208,5 +208,7 @@ def _is_relative(model: Any) -> bool | None:
     text = text_config(model)
     if text is None:
         return None
+    if getattr(text, "position_embedding_type", None) == "absolute":
+        return False
     rope = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None)
     return bool(rope or hasattr(text, "rope_theta"))

@@ -97,11 +97,17 @@ def _judged(called: Called, model: Any, row: Tensor, places: Tensor) -> Report:
         owner, _, last = name.rpartition(".")
         held: Any = short.get_submodule(owner)._buffers
         held[last] = buffer
-    eps = torch.finfo(torch.bfloat16).eps
-    cast = _compared(f"{_WHAT} in bfloat16", layers, others, rotated(short, row, places), places[0], eps)
-    with torch.autocast(row.device.type, dtype=torch.bfloat16):
-        mixed = rotated(model, row, places)
-    return Report((found, cast, _compared(f"{_WHAT} under autocast", layers, others, mixed, places[0], eps)))
+    findings, eps = [found], torch.finfo(torch.bfloat16).eps
+    for how, each, automatic in (("in bfloat16", short, False), ("under autocast", model, True)):
+        try:
+            with torch.autocast(row.device.type, dtype=torch.bfloat16, enabled=automatic):
+                calls = rotated(each, row, places)
+        except RuntimeError as error:  # an operation that has no such format
+            says = f"it cannot run there: {str(error).splitlines()[0][:80]}"
+            findings.append(Finding(f"{_WHAT} {how}", "left out", says, math.nan, "", _SECTION))
+            continue
+        findings.append(_compared(f"{_WHAT} {how}", layers, others, calls, places[0], eps))
+    return Report(tuple(findings))
 
 
 def _some(numbers: list[int | None] | list[int]) -> str:
