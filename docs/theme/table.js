@@ -16,7 +16,7 @@ const words = document.documentElement.lang.startsWith("zh")
         "是": "yes", "否": "no", "按偏移": "offsets", "输入": "code", "查询和键": "turn", "分数": "score", "掩码": "mask",
         "线": "line", "网格": "grid", "时间": "time", "图": "graph", "对": "true", "有条件": "only if", "错": "false",
         "公式": "formula", "代码": "code", "精度": "precision", "顺序": "order", "输入的数": "input", "远近": "reach",
-        "长度": "length", "填充": "padding",
+        "注意力": "attention", "长度": "length", "填充": "padding", "运行": "running",
       },
     }
   : {
@@ -27,7 +27,7 @@ const words = document.documentElement.lang.startsWith("zh")
       count: (shown, all) => `${shown} of ${all} rows shown`,
       answers: { "by offset": "offsets", "q and k": "turn" },
     };
-const FEW = 8;
+const FEW = { numbers: 8, words: 10 };
 const make = (name, properties, ...children) => {
   const element = Object.assign(document.createElement(name), properties);
   element.append(...children);
@@ -75,7 +75,8 @@ for (const figure of document.querySelectorAll("figure.table")) {
     const answers = [...new Set(rows.map((row) => text(row, column)))];
     const numbers = [...new Set(answers.map(number).filter((found) => !isNaN(found)))].sort((a, b) => a - b);
     const counts = answers.every((answer) => answer === "–" || !isNaN(number(answer))) && !answers.join().includes("%");
-    if (!column || answers.length < 2 || (counts ? numbers.length > FEW : numbers.length || answers.length > FEW)) return [];
+    if (!column || answers.length < 2 || (counts ? numbers.length > FEW.numbers : numbers.length || answers.length > FEW.words))
+      return [];
     const options = counts
       ? numbers.slice(1).map((least) => new Option(words.least(least), least))
       : answers.map((answer) => new Option(answer, words.answers[answer] ?? answer));

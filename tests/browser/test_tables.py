@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import markdown
 import pytest
@@ -43,24 +44,26 @@ After it.
 """
 
 
-def html() -> str:
+def html(text: str = TEXT, name: str = "a.md") -> str:
     extensions = ["attr_list", "md_in_html", "tables", "toc", "pymdownx.superfences"]
-    made = markdown.markdown(markup.marked(TEXT, Book(), "a.md"), extensions=extensions)
-    return markup.with_outputs(made.replace('"a.md?', '"?'))
+    made = markdown.markdown(markup.marked(text, Book(), name), extensions=extensions)
+    return markup.with_outputs(made.replace(f'"{name}?', '"?'))
+
+
+def write(folder: Path, language: str, text: str) -> None:
+    head = f'<!doctype html><html lang="{language}"><title>A</title><link rel="stylesheet" href="book.css">'
+    script = '<script type="module" src="table.js"></script>'
+    page = f'{head}<meta charset="utf-8">{script}<main class="md-typeset">{text}</main>'
+    for asset in ("table.js", "book.css"):
+        (folder / asset).write_bytes((THEME / asset).read_bytes())
+    (folder / f"{language}.html").write_text(page, encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     folder = tmp_path_factory.mktemp("table")
-    for name in ("table.js", "book.css"):
-        (folder / name).write_bytes((THEME / name).read_bytes())
     for language in ("en", "zh"):
-        head = (
-            f'<!doctype html><html lang="{language}"><title>A</title><link rel="stylesheet" href="book.css">'
-        )
-        script = '<script type="module" src="table.js"></script>'
-        text = f'{head}<meta charset="utf-8">{script}<main class="md-typeset">{html()}</main>'
-        (folder / f"{language}.html").write_text(text, encoding="utf-8")
+        write(folder, language, html())
     with browsing.served(folder) as served:
         yield served
 
@@ -183,6 +186,25 @@ def test_the_address_keeps_what_is_chosen_and_a_link_chooses(table: Page) -> Non
     table.goto(table.url.partition("?")[0] + "?shift=perhaps&other=1")
     table.wait_for_selector("form")
     assert column(table, 1) == ["b", "a", "c", "d"], "no answer of this table"
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_links_above_the_claims_choose_rows(browser: Browser, tmp_path: Path, language: str) -> None:
+    text = (ROOT / "docs" / language / "claims.md").read_text(encoding="utf-8")
+    write(tmp_path, language, html(text, "claims.md"))
+    with browsing.served(tmp_path) as served, browser.new_page() as page:
+        page.goto(f"{served}{language}.html")
+        page.wait_for_selector("form")
+        rows = page.locator(".answers tbody tr:not([hidden])")
+        every = rows.count()
+        links = page.locator("a.case")
+        assert links.count() > 2
+        for link in links.all():
+            link.click()
+            assert 0 < rows.count() < every, link.inner_text()
+        for list_ in page.locator("select").all():
+            answers = list_.locator("option").evaluate_all("(options) => options.map(({ value }) => value)")
+            assert all(answer.isascii() for answer in answers), "an address is the same in both languages"
 
 
 def test_a_head_has_its_question(table: Page) -> None:
