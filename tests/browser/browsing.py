@@ -128,6 +128,7 @@ class Visit:
     labels: list[float] = field(default_factory=list)  # px of the labels in figures, on a phone
     small: list[str] = field(default_factory=list)  # texts that are hard to read
     wide: list[str] = field(default_factory=list)  # what sticks out of a narrow screen
+    towers: list[str] = field(default_factory=list)  # cells of a table there, of a word or two a line
     axe: list[str] = field(default_factory=list)
     copied: list[str | None] = field(default_factory=list)  # what the button of each Python block gives
 
@@ -194,6 +195,13 @@ SMALL = """(least) => {
   }
   return found.slice(0, 3);
 }"""
+
+TOWERS = """() => [...document.querySelectorAll("td")].filter((cell) => {
+  const text = document.createRange();
+  text.selectNodeContents(cell);
+  const { width, height } = text.getBoundingClientRect();
+  return height > 5 * width;
+}).map((cell) => cell.textContent.trim().slice(0, 60)).slice(0, 3)"""
 
 # Tokens of a kind have one colour: of the blocks of code only those that show a new kind are looked at.
 AXE = """async (again) => {
@@ -359,6 +367,7 @@ def visit(browser: Browser, url: str, looks: Sequence[Look] = LOOKS, all_parts: 
         page.evaluate("for (const folded of document.querySelectorAll('details')) folded.open = true")
         result.wide = page.evaluate(WIDE)
         result.small = page.evaluate(SMALL, TEXT)
+        result.towers = page.evaluate(TOWERS)
         result.copied = page.evaluate(COPIED)
     return result
 
@@ -416,6 +425,11 @@ def not_too_many_nodes(page: Visit) -> list[str]:
 @VISIT(('<p style="width:330px">Text.</p>', "width:330px"))
 def fits_a_narrow_screen(page: Visit) -> list[str]:
     return page.wide
+
+
+@VISIT((f'<table><tr><td style="max-width:2em">{"word " * 50}</td></tr></table>', "word word"))
+def tables_can_be_read_on_a_narrow_screen(page: Visit) -> list[str]:
+    return page.towers
 
 
 @VISIT(
