@@ -371,6 +371,33 @@ class _Reader:
                 and [float(self.fields[name])] != [*map(float, usual)]
             ):
                 yield name, f"transformers ignores it and takes {' '.join(usual)}"
+        yield from self._unread()
+
+    def _unread(self) -> Iterator[tuple[str, str]]:
+        """Fields that the code of this model leaves unread, where they differ from what it takes instead."""
+        unread = self.known["unread"].split()
+        given = self.fields.get("rope_parameters") or self.fields.get("rope_scaling") or {}
+        if any(isinstance(value, Mapping) for value in given.values()):
+            return  # each kind of layer has fields of its own
+        method = given.get("rope_type", given.get("type", "default"))
+        share, base = self.known["share"] or "1", self.known["base"].split()[-1:]
+        shares = [self.fields.get("partial_rotary_factor", share)]
+        if "share" in unread:
+            shares.append(given.get("partial_rotary_factor", share))
+        if {"share", "flat_share"} & {*unread} and any(float(each) != float(share) for each in shares):
+            yield "partial_rotary_factor", f"transformers ignores it and takes {share}"
+        bases = [
+            self.fields[name] for name in ("rotary_emb_base", "global_rope_theta") if name in self.fields
+        ]
+        for theta in bases or map(float, base):
+            if "base" in unread and self.fields.get("rope_theta", theta) != theta:
+                yield "rope_theta", f"transformers ignores it and takes {theta:g}"
+        if "scaling" in unread and (
+            method != "default" or given.get("rope_theta", float(*base)) != float(*base)
+        ):
+            yield "rope_scaling", "transformers ignores it"
+        if "type" in unread and method != "default" and "rope_type" not in given and "type" in given:
+            yield "rope_scaling", "transformers reads its rope_type, and not type as in older files"
 
     def _in_scaling(self) -> set[str]:
         """The names of all fields in the scaling, or in those of all kinds of layers."""
@@ -514,9 +541,12 @@ class _Reader:
             for name in ("rope_theta", "rotary_emb_base", "global_rope_theta")
             if name in self.fields
         ]
+        own = (
+            bool(given) and "dict" in self.known.get("unread", "").split()
+        )  # it replaces that of the class whole
         for name, values in (
-            ("rope_theta", base + ([float(default)] if default else [])),
-            ("partial_rotary_factor", self._shares()),
+            ("rope_theta", base + ([float(default)] if default and not own else [])),
+            ("partial_rotary_factor", [] if own else self._shares()),
         ):
             if values:
                 found.setdefault(name, values[0])
@@ -613,7 +643,11 @@ class _Reader:
             raise ValueError(
                 f"the class of {self.model} has scaling {default!r} of its own: add rope_parameters to config"
             )
-        method = str(given or ("axial" if default.startswith("axial") else "default"))
+        method = str(given or "default")
+        if default.startswith("axial"):
+            if method not in ("default", "axial"):
+                raise ValueError(f"rope_type of {self.model} must be 'axial', got {method!r}")
+            method = "axial"
         method = {"mrope": "default", "su": "longrope"}.get(method, method)
         base = parameters.get("rope_theta")
         if base is None:

@@ -25,12 +25,17 @@ from tests.posenc.peers.test_from_config import (  # noqa: E402
     default,
     line,
     older,
+    reading,
     rotary_module,
 )
 
+UNREAD = {name: row["unread"].split() for name, row in reading._model_types().items()}
 NAMES = [
-    name for name in TYPES if name not in {*REFUSED, *OTHER, *OLDEST, "molmo2_text"}
-]  # it stretches some layers
+    name
+    for name in TYPES
+    if name not in {*REFUSED, *OTHER, *OLDEST, "molmo2_text"}  # it stretches some layers
+    and "scaling" not in UNREAD[name]
+]
 KEPT = (
     "partial_rotary_factor",
     "mrope_section",
@@ -93,7 +98,7 @@ def test_any_scaling_in_any_model_type(data: st.DataObject, name: str, method: s
         method != "dynamic" or hasattr(config, "max_position_embeddings")
     )  # the length that it is trained for
     whole = json.loads(json.dumps(config.to_dict(), default=str))
-    for spelling in (whole, older(whole)):
+    for spelling in (whole, older(whole)) if "base" not in UNREAD[name] else (whole,):
         if method not in ("dynamic", "longrope"):
             compared(name, config, spelling)
             continue

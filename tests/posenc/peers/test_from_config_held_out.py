@@ -13,6 +13,7 @@ from tests.peers import peer
 peer("transformers")  # before what cannot be imported without it
 
 from tests.posenc.peers.test_from_config import (  # noqa: E402
+    ADDED,
     MAPPING,
     OLDEST,
     OTHER,
@@ -128,3 +129,42 @@ def test_what_a_file_leaves_out_is_that_of_the_class_or_asked_for(field: str) ->
         compared(name, config, given)
         read += 1
     assert read >= FEWEST.get(field, 1)
+
+
+LINEAR = {"type": "linear", "factor": 3.0}
+SHARE = {"partial_rotary_factor": 0.25}
+BASE = {"rope_theta": 4321.0}
+FIELDS: dict[str, tuple[dict[str, Any], int]] = {  # and how many model types read them at least
+    "share": (SHARE, 50),
+    "share in the dict": ({"rope_parameters": {"rope_type": "default", **BASE, **SHARE}}, 50),
+    "base": (BASE, 170),
+    "base in the dict": ({"rope_parameters": {"rope_type": "default", **BASE}}, 170),
+    "scaling": ({"rope_scaling": LINEAR}, 140),
+}
+SIZES = (
+    "hidden_size", "num_attention_heads", "max_position_embeddings", "embed_dim", "num_heads", "qk_nope_head_dim",
+    "qk_rope_head_dim", "d_model", "encoder_attention_heads", "num_hidden_layers", "head_dim",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("label", FIELDS)
+def test_a_field_is_read_as_transformers_reads_it_or_refused(label: str) -> None:
+    """In every model type, also in those whose code leaves the field unread."""
+    (fields, fewest), read = FIELDS[label], 0
+    for name in TYPES:
+        if name in {*REFUSED, *OTHER, *OLDEST, "esm", "granitemoehybrid", "mistral4"}:
+            continue
+        given = {"model_type": name, **ADDED.get(name, {}), **fields}
+        try:
+            config = MAPPING[name].from_dict(json.loads(json.dumps(given)))
+        except Exception:  # transformers does not load it
+            continue
+        whole = json.loads(json.dumps(config.to_dict(), default=str))
+        given |= {size: whole[size] for size in SIZES if whole.get(size) is not None}
+        try:
+            from_config(given)
+        except ValueError:
+            continue
+        compared(name, config, given)
+        read += 1
+    assert read >= fewest
