@@ -22,6 +22,7 @@ from posenc.nn import (
 )
 from tests import taken
 from tests.posenc.check.test_check import IDS, tiny
+from tests.posenc.check.tiny import LIMIT
 from tests.taken import LLAMA, block, random
 
 DTYPES = [torch.float32, torch.bfloat16, torch.float64]
@@ -378,14 +379,22 @@ def check_grid(block: SimpleNamespace, dtype: torch.dtype) -> None:
 class AsInTransformers(torch.nn.Module):
     """A tiny decoder whose outputs have names."""
 
-    def __init__(self, fault: str = "") -> None:
+    def __init__(self, fault: str = "", way: str = "rope") -> None:
         super().__init__()
-        self.tiny = tiny("rope", fault)
+        self.tiny = tiny(way, fault)
         self.eval()
 
     def forward(self, ids: torch.Tensor, **options: Any) -> SimpleNamespace:
         logits, cache = self.tiny(ids, **options)
         return SimpleNamespace(logits=logits, past_key_values=cache)
+
+
+class KeepsByLength(AsInTransformers):
+    """A length is a constant of its graph."""
+
+    def forward(self, ids: torch.Tensor, **options: Any) -> SimpleNamespace:
+        self.kept = {**getattr(self, "kept", {}), ids.shape[1]: 0}
+        return super().forward(ids, **options)
 
 
 def check_position_checks(block: SimpleNamespace, dtype: torch.dtype) -> None:
@@ -404,6 +413,14 @@ def check_position_checks(block: SimpleNamespace, dtype: torch.dtype) -> None:
     for fault, number in found.items():
         assert number(AsInTransformers()) < 1e-5
         assert number(AsInTransformers(fault)) > 1e-2
+    assert block.order(AsInTransformers(), IDS) > 1e-2
+    blind = AsInTransformers(way="none")
+    del blind.tiny.layers[1]  # without positions, one layer sees a set
+    assert block.order(blind, IDS) < 1e-5
+    assert block.ends(AsInTransformers(way="table"), IDS, LIMIT)
+    assert not block.ends(AsInTransformers("clamped", "table"), IDS, LIMIT)
+    assert block.graphs(AsInTransformers(), IDS) <= 2
+    assert block.graphs(KeepsByLength(), IDS) >= 6
     assert block.sees(AsInTransformers(), some, other).equal(torch.ones(12, 12).tril().bool())
 
 
