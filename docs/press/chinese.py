@@ -61,6 +61,17 @@ def in_english(html: str) -> str:
     )
 
 
+def cut(text: str) -> str:
+    """A text whose Chinese is cut into words, as Material's search cuts it."""
+    if not CHINESE.search(text):
+        return text
+    import jieba  # it takes its time
+
+    between = "\u200b"
+    words = re.compile("[\u3400-\u9fff]+")
+    return words.sub(lambda run: f"{between}{between.join(jieba.cut(run[0]))}{between}", text).strip(between)
+
+
 def learn_words(book: Book, names: Iterable[str]) -> None:
     """Teach jieba the words by which pages are looked up."""
     for name in names:

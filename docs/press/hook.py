@@ -331,7 +331,8 @@ def finish_pages(site: Path) -> dict[str, Kept]:
     logging.getLogger("mkdocs").removeHandler(WARNED)
     entries = search_entries(search.read_index(site)["docs"])
     for name, (url, page) in BUILT.items():
-        page.search = entries.get(url, [])
+        claims = BOOK.text(name) if name == "claims.md" else ""
+        page.search = [*search.with_claims(entries.get(url, []), claims)]
         if not BOOK.faults:
             KEPT.keep(name, page)
     pages = KEPT.pages | {name: page for name, (_, page) in BUILT.items()}

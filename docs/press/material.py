@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CUT = r'\[\.\.\.\w+\((\w+),this\.index\.invertedIndex\)\]\.join\("\* "\)'
+QUERY = r"\(e=e\.replace\("
 HAN = r'"\\\\p\{sc=Han\}\+"'
 IDS = r"(\.edges\[\w\];(\w)=\2\+\w\+\w\.id)\}"
 _BUNDLE = "templates/assets/javascripts/bundle.*.min.js"
@@ -32,6 +33,7 @@ _BY = {  # by whom, in which file: what is changed, and the words that it relies
     ("press/search.py", _WORKER): {
         "a query in Chinese is cut into the words of the index": CUT,
         "so is a name with underscores, which is looked for among tags, too": HAN,
+        "a query loses its stop words": QUERY,
         "words with digits in them are told apart": IDS,
         "what it loads for other languages is left out": r"lunr\.stemmer\.support\.min\.js",
     },

@@ -29,7 +29,7 @@ def sayings(text: str) -> list[str]:
     return [item[3] for item in _ITEM.finditer(section[1])] if section else []
 
 
-def _rows(claims: str) -> dict[str, tuple[str, str]]:
+def rows_of(claims: str) -> dict[str, tuple[str, str]]:
     """The row of each saying that has been measured, and its verdict."""
     return {said: (row, verdict) for said, row, verdict in _ROW.findall(claims)}
 
@@ -39,7 +39,7 @@ def linked(markdown: str, book: Path) -> str:
     section = _SECTION.search(markdown)
     if not section:
         return markdown
-    rows = _rows((book / "claims.md").read_text(encoding="utf-8"))
+    rows = rows_of((book / "claims.md").read_text(encoding="utf-8"))
 
     def link(item: re.Match[str]) -> str:
         row, verdict = rows.get(item[3], ("", ""))
@@ -52,7 +52,7 @@ def gathered(markdown: str, book: Book) -> str:
     """A page with the sayings of all chapters where it says so, each under its chapter."""
     if PLACE not in markdown:
         return markdown
-    rows = _rows(markdown)
+    rows = rows_of(markdown)
     lines = []
     for name in book.contents:
         if found := sayings(book.text(name)) if name.endswith(".md") else []:

@@ -10,6 +10,9 @@ puts before all others. Here
 - they stay with the page: Material gives them to each of its sections as well, which would all be found;
 - Material's search worker gets another way to cut a query (segmented.js): its own never looks at the last
   character, and gives up at a stop word, so that 编码 finds whatever begins with 编, and 可学习 nothing;
+- a query loses the words that no index has, "a", "the", but the last one, which may still be typed: as beginnings of
+  words they found whatever has a tag that begins with an a;
+- each row of the table of claims is an entry of its own;
 - the index is also written as a script: a page opened from disk may not fetch a file;
 - beside it lie the words of the other book and their pages (elsewhere.js): where this book has nothing, book.js
   leads there.
@@ -19,12 +22,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from press import BookError, labs, pages
+from press import BookError, chinese, labs, pages
+from press.formulas import to_mathml, to_text
 from press.languages import LANGUAGES
-from press.material import CUT, HAN, IDS
+from press.material import CUT, HAN, IDS, QUERY
+from press.said import rows_of
 
 if TYPE_CHECKING:
     from press.book import Book
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
 NAME = "\u2060"  # shows nothing
 INDEX = "search/search_index.json"
 ELSEWHERE = "search/elsewhere.js"
+_FORMULA = re.compile(r"\$([^$]+)\$")
 
 
 def read_index(site: Path) -> dict[str, Any]:
@@ -85,6 +92,22 @@ def mend_worker(site: Path) -> None:
     worker.write_text(mended(worker.read_text(encoding="utf-8")), encoding="utf-8")
 
 
+def with_claims(entries: Iterable[dict[str, Any]], claims: str) -> Iterator[dict[str, Any]]:
+    """The entries of a page, with one more for each row of the table of claims: it is found by its own words.
+
+    >>> table, row = with_claims([{"location": "claims.html#table"}], '| ["`a` is $2i$"](a.md){#row-b} | false |')
+    >>> row
+    {'location': 'claims.html#row-b', 'title': 'a is 2i', 'text': 'false', 'boost': 1}
+    """
+    for entry in entries:
+        yield entry
+        if entry["location"] == "claims.html#table":
+            for saying, (row, verdict) in rows_of(claims).items():
+                title = _FORMULA.sub(lambda tex: to_text(to_mathml(tex[1], False)), saying).replace("`", "")
+                found = {"location": f"claims.html#{row}", "title": title, "text": verdict}
+                yield entry | {name: chinese.cut(text) for name, text in found.items()} | {"boost": 1}
+
+
 def tagged(entry: dict[str, Any]) -> dict[str, Any]:
     """An entry of the index; of a page only the page itself has tags, not its sections.
 
@@ -104,15 +127,18 @@ def mended(worker: str) -> str:
     lunr joins a letter and the number of the state to which it leads: "1" to 23 and "12" to 3 looked the same, and
     a search for GPT-2 found a word that is in no page, and failed.
 
-    >>> worker = r'"\\p{sc=Han}+";[...fe(s,this.index.invertedIndex)].join("* ");o=this.edges[s];e=e+s+o.id}'
-    >>> print(mended(worker).rpartition("\n")[2])
-    "\\p{sc=Han}+|\\w*_\\w*";segmented(s,this.index.invertedIndex).join(" ");o=this.edges[s];e=e+s+o.id+","}
+    >>> worker = r'(e=e.replace("\\p{sc=Han}+";[...fe(s,this.index.invertedIndex)].join("* ");'
+    >>> print(mended(worker + "o=this.edges[s];e=e+s+o.id}").rpartition("\n")[2].partition(";o=")[0])
+    (e=meant(e).replace("\\p{sc=Han}+|\\w*_\\w*";segmented(s,this.index.invertedIndex).join(" ")
+    >>> mended(worker + "o=this.edges[s];e=e+s+o.id}")[-20:]
+    's[s];e=e+s+o.id+","}'
     """
     cut = Path(__file__).with_name("segmented.js").read_text(encoding="utf-8")
     for words, ours, what in (
         (CUT, r'segmented(\1,this.index.invertedIndex).join(" ")', "cuts a query in Chinese"),
         (HAN, r'"\\\\p{sc=Han}+|\\\\w*_\\\\w*"', "finds what is Chinese in a query"),
         (IDS, r'\1+","}', "names the states of its index"),
+        (QUERY, "(e=meant(e).replace(", "takes a query"),
     ):
         worker, count = re.subn(words, ours, worker)
         if count != 1:

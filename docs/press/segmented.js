@@ -16,3 +16,10 @@ const segmented = (query, index) => {
   if (unknown < query.length) words.push(query.slice(unknown));
   return words;
 };
+
+// The words of a query without those that the index leaves out; the last one may still be a part of another.
+const meant = (query) =>
+  query
+    .split(/\s+/)
+    .filter((word, at, all) => at === all.length - 1 || lunr.stopWordFilter(word.toLowerCase()))
+    .join(" ");

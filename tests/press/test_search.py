@@ -47,3 +47,26 @@ def test_a_query_is_cut_into_the_words_of_the_index() -> None:
     cuts = "([queries, index]) => queries.map((query) => m.segmented(query, index))"
     found = computed(f"{cut}\nexport {{ segmented }};", cuts, [list(wanted), index])
     assert found == list(wanted.values())
+
+
+def test_a_query_loses_the_words_that_no_index_has() -> None:
+    wanted = {
+        "the score of a turned key": "score turned key",
+        "pads and a": "pads a",  # still being typed
+        "A wrong shape": "wrong shape",
+        "位置 the 编码": "位置 编码",
+        "": "",
+    }
+    stops = "const lunr = { stopWordFilter: (word) => ['a', 'and', 'of', 'the'].includes(word) ? undefined : word };"
+    script = (ROOT / "docs" / "press" / "segmented.js").read_text(encoding="utf-8")
+    found = computed(f"{stops}{script}\nexport {{ meant }};", "(all) => all.map(m.meant)", list(wanted))
+    assert found == list(wanted.values())
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_each_claim_is_found_by_its_own_words(language: str) -> None:
+    text = (ROOT / "docs" / language / "claims.md").read_text(encoding="utf-8")
+    _, *rows = search.with_claims([{"location": "claims.html#table", "boost": 0.2}], text)
+    assert len(rows) == len({row["location"] for row in rows}) > 150
+    assert not [row for row in rows if "$" in row["title"] or "`" in row["title"] or row["boost"] != 1]
+    assert (language == "zh") == ("\u200b" in rows[0]["title"])
