@@ -158,6 +158,7 @@ def test_untied_places_make_a_bias_that_no_word_changes(n: int, seed: int) -> No
     first, second = (four_terms(z @ w_q, z @ w_k, p @ u_q, p @ u_k, **off) / math.sqrt(2 * 4) for z in (x, y))
     words = [(z @ w_q) @ (z @ w_k).T / math.sqrt(2 * 4) for z in (x, y)]
     np.testing.assert_allclose(first - words[0], second - words[1], atol=1e-12)
+    np.testing.assert_allclose(first - words[0], (p @ u_q) @ (p @ u_k).T / math.sqrt(2 * 4), atol=1e-12)
 
 
 # --- Errors
