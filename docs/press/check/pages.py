@@ -75,6 +75,7 @@ def front_matter(page: Page, language: str) -> Faults:
 
 @of_page(
     ("en", "## One {#one}", "## One", 7, "has no id"),
+    ("en", "## One {#one}", "## One{#one}", 7, "has no id"),  # without the space the site shows the braces
     ("en", "## One {#one}", "## One {#One}", 7, "lower-case"),
     ("en", "## One {#one}", "## One {#a}", 7, "used in line 5"),
     ("en", "## One {#one}", "### One {#one}", 7, "level 3 under one of level 1"),
