@@ -63,8 +63,8 @@ _WORDS = {
     "zh": ("约 {} 分钟", "**主干**", "，", "（{}）", "："),
 }
 _HOURS = {
-    "en": ("The chapters take about {:g} hours{}.", ", those of the core about {:g}"),
-    "zh": ("各章一共约 {:g} 小时{}。", "，其中主干约 {:g} 小时"),
+    "en": ("The chapters take about {:g} hours", ", those of the core about {:g}", "."),
+    "zh": ("各章一共约 {:g} 小时", "，其中主干约 {:g} 小时", "。"),
 }
 
 
@@ -92,8 +92,9 @@ def _hours(chapters: list[str], book: Book) -> str:
     metas = [book.meta(chapter) for chapter in chapters if "minutes" in book.meta(chapter)]
     core = [meta for meta in metas if meta.get("core")]
     all_of_them, of_core = (round(sum(meta["minutes"] for meta in some) / 30) / 2 for some in (metas, core))
-    said, beside = _HOURS[book.language]
-    return said.format(all_of_them, beside.format(of_core) if 0 < len(core) < len(metas) else "") + "\n"
+    said, beside, stop = _HOURS[book.language]
+    also = beside.format(of_core) if 0 < len(core) < len(metas) else ""
+    return f"{said.format(all_of_them)}{also}{stop}\n"
 
 
 def _link(name: str, book: Book) -> dict[str, str]:
