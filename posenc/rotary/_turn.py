@@ -13,9 +13,6 @@ from posenc.sinusoidal import sinusoidal_frequencies
 
 Layout = Literal["interleaved", "half"]
 
-IN_CACHE = 2**16
-"""How many numbers a core turns at a time: with what belongs to them they fit its cache."""
-
 
 def codes(angles: Array, dtype: DType, layout: Layout, scale: float | Array, xp: Namespace) -> Array:
     """scale · (cos, sin) of float64 angles (..., m), placed like pairs: (..., 2m) in `dtype`.
@@ -57,29 +54,9 @@ def turn_complex(x: Array, code: Array, layout: Layout, xp: Namespace) -> Array:
 
 
 def _turn_halves(x: Array, code: Array, xp: Namespace) -> Array:
-    """`turn_complex` in halves with fewer copies; derivatives would make it slow.
-
-    A CPU turns a few rows at a time, so that its cache still holds what the step before has written.
-    """
+    """`turn_complex` in halves with fewer copies; derivatives would make it slow."""
     cos, sin = code.real, code.imag.contiguous()  # steps of two would cost more than this copy
-    both = xp.concat([cos, cos], axis=-1)
-    near = IN_CACHE * xp.get_num_threads()
-    if x.device.type != "cpu" or x.numel() <= near:
-        return _add_crossed(x * both, x, sin)
-    shape = xp.broadcast_shapes(x.shape[:-1], sin.shape[:-1])
-    x, both, sin = (part.expand(*shape, -1) for part in (x, both, sin))
-    turned = xp.empty_like(x, memory_format=xp.contiguous_format)
-    blocks = (part.split(max(1, near * shape[-1] // x.numel()), -2) for part in (turned, x, both, sin))
-    try:
-        for out, rows, factor, crossing in zip(*blocks, strict=True):
-            _add_crossed(xp.mul(rows, factor, out=out), rows, crossing)
-    except RuntimeError:  # torch.vmap has no `out`
-        return _add_crossed(x * both, x, sin)
-    return turned
-
-
-def _add_crossed(turned: Array, x: Array, sin: Array) -> Array:
-    """What the sines bring from one half of x into the other, added to `turned`."""
+    turned = x * xp.concat([cos, cos], axis=-1)
     (first, second), (a, b) = split(turned, "half"), split(x, "half")
     first.addcmul_(b, sin, value=-1)
     second.addcmul_(a, sin)

@@ -1,7 +1,6 @@
 """The rotation of queries and keys: what it does to a vector, what scores see, layouts, precision, errors."""
 
 import math
-import warnings
 from typing import Any
 
 import mpmath
@@ -76,23 +75,6 @@ def test_matrix_form_is_orthogonal_and_minus_t_turns_back(
 
 def test_it_is_the_shift_of_the_sinusoidal_code_backwards() -> None:
     np.testing.assert_allclose(rotary_matrix(7, 16), shift_matrix(-7, 16), atol=1e-15)
-
-
-@pytest.mark.parametrize("shape", [(2, 3, 5, 8), (2, 3, 1, 8), (5, 8), (8,)])
-def test_halves_block_by_block(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few rows at a time give what all at once give, also for positions of each text and under vmap."""
-    monkeypatch.setattr("posenc.rotary._turn.IN_CACHE", 4)
-    x = normal(*shape)
-    one = np.arange(5) if len(shape) == 1 else np.arange(shape[-2])
-    batched = np.stack([one, one + 7])[:, None] if len(shape) == 4 else one
-    for positions in (one, batched):
-        whole = apply_rotary(x, positions, layout="half")
-        turned = apply_rotary(torch.as_tensor(x), torch.as_tensor(positions), layout="half")
-        np.testing.assert_allclose(turned, whole, rtol=1e-12, atol=1e-15)
-    texts = torch.as_tensor(x)[None].expand(3, *shape)
-    with warnings.catch_warnings(action="ignore"):  # torch has no fast rule for one of the steps
-        many = torch.vmap(lambda text: apply_rotary(text, torch.as_tensor(batched), layout="half"))(texts)
-    np.testing.assert_allclose(many[2], apply_rotary(x, batched, layout="half"), rtol=1e-12, atol=1e-15)
 
 
 # --- Shapes
