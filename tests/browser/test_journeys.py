@@ -219,7 +219,7 @@ def found(page: Page, word: str, typed: bool) -> list[str]:
     if typed:
         field.fill("")
         field.press_sequentially(word[:-1])
-        page.wait_for_timeout(100)
+        page.wait_for_timeout(1000)  # what is found so far has been shown
     page.evaluate(_OLD)
     if typed:
         field.press_sequentially(word[-1])
