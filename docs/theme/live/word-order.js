@@ -69,8 +69,8 @@ class WordOrder extends LiveFigure {
       ],
       sees: (above, below, change) => [
         change,
-        "is the largest change: the numbers of a word depend on the order now.",
-        `The two numbers of a torn thread differ. Now what becomes of a word depends on its place, and a model can learn to tell “${below}” from “${above}”.`,
+        "is the largest change: the order counts now.",
+        `Where a thread is torn, its two numbers differ. What becomes of a word now depends on its place, and a model can learn to tell “${below}” from “${above}”.`,
       ],
     },
     zh: {
