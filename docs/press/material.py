@@ -13,6 +13,10 @@ CUT = r'\[\.\.\.\w+\((\w+),this\.index\.invertedIndex\)\]\.join\("\* "\)'
 QUERY = r"\(e=e\.replace\("
 HAN = r'"\\\\p\{sc=Han\}\+"'
 IDS = r"(\.edges\[\w\];(\w)=\2\+\w\+\w\.id)\}"
+SCORE = (
+    r"matchData:(\w)\}\)=>\{let (\w)=this\.map\.get\((\w)\);(.*?)"
+    r"score:(\w)\*\(1\+(\w)\((\w),2\)\),terms:(\w)\}"
+)
 _BUNDLE = "templates/assets/javascripts/bundle.*.min.js"
 _WORKER = "templates/assets/javascripts/workers/search.*.min.js"
 _BASE = "templates/base.html"
@@ -34,6 +38,7 @@ _BY = {  # by whom, in which file: what is changed, and the words that it relies
         "a query in Chinese is cut into the words of the index": CUT,
         "so is a name with underscores, which is looked for among tags, too": HAN,
         "a query loses its stop words": QUERY,
+        "a claim or an exercise of which most words are entered comes first": SCORE,
         "words with digits in them are told apart": IDS,
         "what it loads for other languages is left out": r"lunr\.stemmer\.support\.min\.js",
     },

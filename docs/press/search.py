@@ -12,7 +12,8 @@ puts before all others. Here
   character, and gives up at a stop word, so that 编码 finds whatever begins with 编, and 可学习 nothing;
 - a query loses the words that no index has, "a", "the", but the last one, which may still be typed: as beginnings of
   words they found whatever has a tag that begins with an a;
-- each row of the table of claims is an entry of its own;
+- each row of the table of claims is an entry of its own; it comes before the chapters, and so does an exercise, where
+  most words of its name have been entered (segmented.js);
 - the index is also written as a script: a page opened from disk may not fetch a file;
 - beside it lie the words of the other book and their pages (elsewhere.js): where this book has nothing, book.js
   leads there.
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 from press import BookError, chinese, labs, pages
 from press.formulas import to_mathml, to_text
 from press.languages import LANGUAGES
-from press.material import CUT, HAN, IDS, QUERY
+from press.material import CUT, HAN, IDS, QUERY, SCORE
 from press.said import rows_of
 
 if TYPE_CHECKING:
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
 NAME = "\u2060"  # shows nothing
 INDEX = "search/search_index.json"
 ELSEWHERE = "search/elsewhere.js"
+_NAMED = (
+    r"matchData:\1})=>{let \2=this.map.get(\3);\4"
+    r"score:\5*(1+\6(\7,2))*named(\8,\1.metadata,this.map.get(\3)),terms:\8}"
+)
 _FORMULA = re.compile(r"\$([^$]+)\$")
 
 
@@ -128,7 +133,8 @@ def mended(worker: str) -> str:
     a search for GPT-2 found a word that is in no page, and failed.
 
     >>> worker = r'(e=e.replace("\\p{sc=Han}+";[...fe(s,this.index.invertedIndex)].join("* ");'
-    >>> print(mended(worker + "o=this.edges[s];e=e+s+o.id}").rpartition("\n")[2].partition(";o=")[0])
+    >>> worker += "matchData:u})=>{let c=this.map.get(o);f;score:a*(1+K(g,2)),terms:f}"
+    >>> print(mended(worker + "o=this.edges[s];e=e+s+o.id}").rpartition("\n")[2].partition(";matchData")[0])
     (e=meant(e).replace("\\p{sc=Han}+|\\w*_\\w*";segmented(s,this.index.invertedIndex).join(" ")
     >>> mended(worker + "o=this.edges[s];e=e+s+o.id}")[-20:]
     's[s];e=e+s+o.id+","}'
@@ -139,6 +145,7 @@ def mended(worker: str) -> str:
         (HAN, r'"\\\\p{sc=Han}+|\\\\w*_\\\\w*"', "finds what is Chinese in a query"),
         (IDS, r'\1+","}', "names the states of its index"),
         (QUERY, "(e=meant(e).replace(", "takes a query"),
+        (SCORE, _NAMED, "ranks what it finds"),
     ):
         worker, count = re.subn(words, ours, worker)
         if count != 1:

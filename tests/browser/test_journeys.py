@@ -1,6 +1,7 @@
 """What a reader does with the book in a browser: of the site as it is served, and as it lies on a disk."""
 
 import ast
+import html
 import io
 import json
 import os
@@ -278,6 +279,62 @@ def test_all_words_find_their_page(page: Page, address: str, book: str) -> None:
 @harmed(Harm("finds nothing first", gone=INDEX))
 def test_words_find_their_page_from_disk(page: Page, disk: str, book: str) -> None:
     searched(page, disk, book, each=16)
+
+
+def named(site: Path, book: str) -> Iterator[tuple[str, str, str]]:
+    """Each claim and each exercise: what it is called, four main words of that, and its place.
+
+    The main words are the longest ones; those of a Chinese name are given as the index has cut them.
+    """
+    entries = json.loads((site / book / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    for entry in entries:
+        if (
+            re.match(r"claims\.html#row-|exercises/(?!index)\w+\.html#\w+-", entry["location"])
+            and entry["text"]
+        ):
+            title = html.unescape(entry["title"])
+            words = [word for word in re.split("[\\s\u200b，、；：,;:]+", title) if re.search(r"\w", word)]
+            main = sorted(words, key=len, reverse=True)[:4]
+            yield (
+                title.replace("\u200b", ""),
+                " ".join(word for word in words if word in main),
+                entry["location"],
+            )
+
+
+def missed(page: Page, root: str, book: str, queries: dict[str, str]) -> list[str]:
+    """What is entered, and the claim or exercise so called is not first."""
+    visit = opened(page, f"{root}{book}/index.html")
+    page.keyboard.press("/")
+    missed = []
+    for query, place in queries.items():
+        paper, row = place.split("#")
+        first = found(page, query, typed=False)[:2]  # the page, and what is found there first
+        ends = [re.sub(r"\?h=[^#]*", "", url).removeprefix(f"{root}{book}/") for url in first]
+        missed += [] if ends == [paper, place] else [f"{query} finds {ends} before #{row}"]
+    assert visit.complaints == []
+    return missed
+
+
+@pytest.mark.parametrize("book", BOOKS)
+@harmed(Harm("finds", other=("**/search.*.min.js", "*named(", "*((...all)=>1)(")))
+def test_claims_and_exercises_come_first_under_their_names(
+    page: Page, address: str, site: Path, book: str
+) -> None:
+    asked = {name: place for name, _, place in [*named(site, book)][::30]}
+    assert len(asked) > 8
+    assert missed(page, address, book, asked) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("book", BOOKS)
+def test_all_claims_and_exercises_come_first(page: Page, address: str, site: Path, book: str) -> None:
+    every = [*named(site, book)]
+    assert missed(page, address, book, {name: place for name, _, place in every}) == []
+    main = {words: place for _, words, place in every if words.count(" ") >= 2}
+    assert len(main) > 180
+    few = missed(page, address, book, main)
+    assert len(few) <= len(main) // 10, "\n".join(few)
 
 
 # What has no place in a book, and where the other one is pointed at: its pages, and a search of it.

@@ -55,12 +55,42 @@ def test_a_query_loses_the_words_that_no_index_has() -> None:
         "pads and a": "pads a",  # still being typed
         "A wrong shape": "wrong shape",
         "位置 the 编码": "位置 编码",
+        "at 10000^(2i/d) and +m": "10000 (2i/d) m",  # no signs of lunr's
         "": "",
     }
-    stops = "const lunr = { stopWordFilter: (word) => ['a', 'and', 'of', 'the'].includes(word) ? undefined : word };"
+    stops = "const lunr = { stopWordFilter: (word) => "
+    stops += "['a', 'and', 'at', 'of', 'the'].includes(word) ? undefined : word };"
     script = (ROOT / "docs" / "press" / "segmented.js").read_text(encoding="utf-8")
     found = computed(f"{stops}{script}\nexport {{ meant }};", "(all) => all.map(m.meant)", list(wanted))
     assert found == list(wanted.values())
+
+
+def test_three_words_of_a_name_bring_its_claim_or_exercise_before_the_chapters() -> None:
+    claim, exercise = "claims.html#row-a", "exercises/begin.html#naive-b"
+    wanted = [
+        ["turned keys keep norms", claim, "Turned keys keep their norms", 1e12],
+        ["turned keys keep lengths", claim, "Turned keys keep their norms", 1],  # three of four
+        ["rows turned keys keep norms", exercise, "Turned keys keep their norms", 1e12],  # four of five
+        ["turned keys keep norms", "rotary.html#norms", "Turned keys keep their norms", 1],  # a section
+        ["turned keys", claim, "Turned keys keep their norms", 1],  # two words: for the chapters
+        ["turned keys", claim, "The keys are turned", 1e12],  # but all that it says
+        ["grid", exercise, "The grid", 1],
+        ["the grid?", exercise, "The grid", 1e15],
+        ["turned key codes", "rotary.html", "Turned key codes, and others", 1e15],  # a chapter's own name
+        ["turned key codes", "rotary.html", "Codes", 1],
+        ["位置 分不 清", claim, "位置\u200b也\u200b分不\u200b清", 1e12],
+        ["位置 分不", claim, "位置\u200b也\u200b分不\u200b的", 1e12],
+    ]
+    stops = "const lunr = { tokenizer: { separator: /[\\s\u200b]+/ }, stopWordFilter: (word) => "
+    stops += "word === 'the' || word === 'are' || word === 'their' ? undefined : word };"
+    script = (ROOT / "docs" / "press" / "segmented.js").read_text(encoding="utf-8")
+    named = """(all) => all.map(([query, location, title]) => {
+      const words = m.meant(query).split(" "), inTitle = (word) => title.toLowerCase().includes(word);
+      const matches = Object.fromEntries(words.filter(inTitle).map((word) => [word, { title: {} }]));
+      return m.named(Object.fromEntries(words.map((word) => [word, inTitle(word)])), matches, { location, title });
+    })"""
+    found = computed(f"{stops}{script}\nexport {{ meant, named }};", named, [each[:3] for each in wanted])
+    assert found == [each[3] for each in wanted]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
