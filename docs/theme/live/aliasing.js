@@ -29,7 +29,7 @@ class Aliasing extends LiveFigure {
     },
     zh: {
       drawing: "一条波、采样值与它相同的最慢的波，以及这些采样值",
-      caption: "这条波，和整数位置上取值相同的最慢的波；ω ≤ π 时没有更慢的。",
+      caption: "这条波，和整数位置上同值的最慢的波；ω ≤ π 时就是它自己。",
       omega: "频率 ω",
       start: "起始位置",
       bfloat16: "位置存成 bfloat16",

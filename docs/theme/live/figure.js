@@ -2,8 +2,8 @@
    on paper.
 
    A figure, kernel.js for one, has the `box` of its drawing (346 is the width of the book's, whose labels have the size 10);
-   the `rows` of its controls: one a number, and one or more for the others with Reset, and if these need fewer at a
-   desktop, how many rows are `wide`; its `controls`; and `words`, a name
+   the `rows` of its controls: one a number, and one or more for the others with Reset, and if these need fewer from
+   512 px on, how many rows are `wide`; its `controls`; and `words`, a name
    of each in both languages, what a screen reader calls the `drawing`, and perhaps a
    `caption`, where that of the still drawing does not hold for all that can be moved to. `setup` draws once what never changes in
    `this.svg`, `draw` the rest, at most once a frame; `say` gives what is to be seen, in a sentence.

@@ -17,6 +17,7 @@ const signed = (value) => shown(value).replace(/^(?=\d)/, "+");
 class RotaryDials extends LiveFigure {
   static box = [346, 278];
   static rows = 5;
+  static wide = 4;
   static controls = [
     { name: "t", min: 0, max: 2000, value: 2 },
     { name: "k", min: -FAR, max: FAR, value: 3, steps: "k" },
