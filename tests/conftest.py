@@ -41,16 +41,26 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    items.sort(
+        key=lambda item: "/test_visits.py" not in item.nodeid
+    )  # what takes longest does not come last, alone
     for item in items:
         if item.get_closest_marker("slow") and not config.option.markexpr:
             item.add_marker(pytest.mark.skip("slow: `pytest -m slow`"))
 
 
 class Files(LoadFileScheduling):
-    """A file at a time for each process; the pages are one, for what both books do is run once."""
+    """A file at a time for each process; the pages are one, for what both books do is run once.
+
+    What a reader does is a test at a time, with all that harms it, and visits go by what they share.
+    """
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
+        if file.endswith(("/test_journeys.py", "/test_live.py", "/test_run_buttons.py")):
+            return nodeid.partition("[")[0]
+        if file.endswith("/test_visits.py"):
+            return f"{file} {'the second half' in nodeid}"
         return "pages" if file.endswith(".md") else file
 
 
