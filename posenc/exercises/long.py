@@ -37,6 +37,11 @@ def by_parts(solution: Callable[..., Any]) -> Said | None:
             "用波长除以了长度；圈数是长度除以波长。",
         ),
         (
+            slowed(np.clip((4 - turns) / 4, 0, 1)),
+            "At 1 turn the share is not yet 1: between 4 turns and 1 lie 3, so divide by 3.",
+            "到 1 圈时份额还不是 1：从 4 圈到 1 圈相差 3，应当除以 3。",
+        ),
+        (
             slowed(1 - share),
             "The ramp is the wrong way round: pairs that turn often are slowed, and slow ones are left alone.",
             "斜坡反了：转得多的对被放慢，转得少的反而没有动。",
@@ -227,9 +232,19 @@ def with_sink(solution: Callable[..., Any]) -> Said | None:
             "With scores near 1000 the powers overflow: subtract the largest score, the sink among them, first.",
             "分数接近 1000 时，e 的幂溢出了：先减去最大的分数，汇也算在内。",
         )
-    empty = np.full((1, 3), -np.inf)
+    empty, minus = (
+        np.full((1, 3), -np.inf),
+        [
+            (
+                np.full((1, 3), np.nan),
+                "Where all scores are −inf, their largest is −inf, too, and −inf minus −inf is NaN: subtract the "
+                "larger of this and the sink.",
+                "一行分数全是 −inf 时，最大的也是 −inf，−inf 减 −inf 是 NaN：应当减去它和汇里较大的那个。",
+            )
+        ],
+    )
     return (
         compared(large, weights(1000 * scores, sink), "with_sink(1000 * scores, 1.5)")
-        or compared(solution(empty, sink), np.zeros((1, 3)), "with_sink([[-inf, -inf, -inf]], 1.5)")
+        or compared(solution(empty, sink), np.zeros((1, 3)), "with_sink([[-inf, -inf, -inf]], 1.5)", minus)
         or compared(solution(scores, 1000.0), np.zeros((2, 3)), "with_sink(scores, 1000)")
     )

@@ -23,6 +23,11 @@ def positions_of(solution: Callable[..., Any]) -> Said | None:
             "数的是列，填充也数进去了：只数真实的词元。",
         ),
         (
+            np.where(pads, 0, np.arange(5)),
+            "Behind pads on the left the first real token has its column as position; it should have 0.",
+            "左边有填充时，第一个真实的词元用了列号当位置；应当是 0。",
+        ),
+        (
             np.maximum(np.cumsum(pads, axis=1) - 1, 0),
             "The pads are counted: True marks a pad here.",
             "数的是填充：这里 True 表示填充。",
@@ -262,6 +267,14 @@ def sees_all(solution: Callable[..., Any]) -> Said | None:
             layer >= 9,
             "The full layers all stand at the end; every 4th layer is one.",
             "全局层都排在最后了；应当每 4 层有一个。",
+        ),
+        *(
+            (
+                np.flatnonzero(right) + first,
+                "These are the numbers of the full layers; return one truth value for each layer.",
+                "这些是全局层的编号；应当为每一层返回一个真假值。",
+            )
+            for first in (0, 1)
         ),
         (layer == 3, "Only one layer is full; every 4th is.", "只有一层是全局层；应当每 4 层有一个。"),
     ]

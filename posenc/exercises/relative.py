@@ -201,6 +201,16 @@ def running_mean(solution: Solution) -> Said | None:
             "每个键都一样重：没有用到斜率。",
         ),
         (
+            factors @ values / np.arange(1, 7)[:, None],
+            "The sum is divided by the number of keys; their factors shrink, too: divide by the sum of the factors.",
+            "总和除以了键的个数；但系数越远越小，应当除以系数的总和。",
+        ),
+        (
+            np.exp(-slope) * mean(np.exp(-slope)),
+            "The newest value is multiplied by the factor, too: shrink the old sum first, then add the value.",
+            "最新的值也乘上了系数：应当先让旧的总和变小，再加上新的值。",
+        ),
+        (
             earlier @ values / np.maximum(earlier.sum(axis=1, keepdims=True), 1e-300),
             "A token does not see its own value.",
             "词元没有看到自己的值。",

@@ -52,6 +52,7 @@ TABLE: Table = {
         [
             ("lack a division by 2π", lambda w, n, r: _parts(w, n * w, r)),
             ("wavelength was divided", lambda w, n, r: _parts(w, 1 / _turns(w, n), r)),
+            ("divide by 3", lambda w, n, r: _parts(w, 0, r, ramp=(4 - _turns(w, n)) / 4)),
             ("wrong way round", lambda w, n, r: _parts(w, 0, r, ramp=(_turns(w, n) - 1) / 3)),
             ("not held between", lambda w, n, r: _parts(w, _turns(w, n), r, clip=False)),
             ("multiplied by the factor", lambda w, n, r: _parts(w, _turns(w, n), 1 / r)),
@@ -97,6 +98,12 @@ TABLE: Table = {
                 lambda s, sink: (e := np.exp(s - s.max(1, keepdims=True))) / (e.sum(1, keepdims=True) + np.exp(sink)),
             ),
             ("overflow", lambda s, sink: _sink(s, sink, shift=False)),
+            (
+                "is NaN",
+                lambda s, sink: (
+                    (e := np.exp(s - (top := s.max(1, keepdims=True)))) / (e.sum(1, keepdims=True) + np.exp(sink - top))
+                ),
+            ),
         ],
     ),
 }  # fmt: skip

@@ -70,6 +70,7 @@ TABLE: Table = {
         _positions,
         [
             ("pads included", lambda pads: np.tile(np.arange(pads.shape[1]), (len(pads), 1))),
+            ("has its column", lambda pads: np.where(pads, 0, np.arange(pads.shape[1]))),
             ("The pads are counted", lambda pads: _positions(~pads, close=False)),
             ("begins with 1", lambda pads: _positions(pads, first=1, close=False)),
             ("position −1", lambda pads: _positions(pads, least=-1, close=False)),
@@ -123,6 +124,7 @@ TABLE: Table = {
             ("True and False", lambda n, pattern: np.arange(1, n + 1) % pattern > 0),
             ("4 windows before", lambda n, pattern: np.arange(1, n + 1) % (pattern + 1) == 0),
             ("all stand at the end", lambda n, pattern: np.arange(n) >= n - n // pattern),
+            ("numbers of the full", lambda n, pattern: np.arange(pattern - 1, n, pattern)),
             ("Only one layer", lambda n, pattern: np.arange(n) == pattern - 1),
         ],
     ),

@@ -104,6 +104,8 @@ TABLE: Table = {
             ("2 ** -slope", lambda values, m: _mean(values, 2**-m)),
             ("Far keys", lambda values, m: _mean(values, np.exp(m))),
             ("slope is not used", lambda values, m: _mean(values, 1)),
+            ("number of keys", lambda values, m: _mean(values, np.exp(-m), total=np.arange(1, 7)[:, None])),
+            ("shrink the old sum first", lambda values, m: np.exp(-m) * _mean(values, np.exp(-m))),
             ("its own value", lambda values, m: _mean(values, np.exp(-m), own=0)),
         ],
     ),
