@@ -4,11 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Page
 from press import snippets
 from press.pages import parse
 
 from tests.browser import browsing
-from tests.browser.browsing import LOOKS, VISIT, Browser, Visit
+from tests.browser.browsing import DESKTOP, LOOKS, VISIT, Browser, Harm, Visit
 from tests.site import sitecheck
 
 ALWAYS = "zh/sinusoidal.html"
@@ -61,6 +62,34 @@ def test_every_block_is_copied_with_what_it_continues(site: Path, visits: dict[s
 def lines(code: str) -> list[str]:
     """Those that are not empty: pytest-codeblocks drops the others of a block that is indented."""
     return [line for line in code.splitlines() if line.strip()]
+
+
+LOST = """addEventListener("DOMContentLoaded", () => {
+  for (const drawing of document.querySelectorAll("figure.plot")) drawing.remove();
+})"""
+# How far below the top of the page the first drawing begins; null without one.
+FIRST_PICTURE = """async () => {
+  await document.fonts.ready;
+  const drawing = document.querySelector("article figure.plot");
+  return drawing && drawing.getBoundingClientRect().top + scrollY;
+}"""
+
+
+@pytest.mark.harmed(Harm("screens: en/order.html", style="article h1 { margin-bottom: 1700px !important }"))
+@pytest.mark.harmed(Harm("no picture: en/order.html", script=LOST))
+def test_the_first_picture_of_a_chapter_begins_within_two_screens(
+    page: Page, address: str, site: Path
+) -> None:
+    faults = []
+    for chapter in sitecheck.all_pages(site):
+        if chapter.chapter:
+            page.goto(f"{address}{chapter}", wait_until="domcontentloaded")
+            top = page.evaluate(FIRST_PICTURE)
+            if top is None:
+                faults.append(f"no picture: {chapter}")
+            elif top > 2 * DESKTOP[1]:
+                faults.append(f"{top / DESKTOP[1]:.1f} screens: {chapter}")
+    assert not faults, "\n".join(faults)
 
 
 @pytest.fixture(scope="session")
