@@ -3,7 +3,7 @@
 
    What is chosen stands in the address, in both languages alike: ?shift=yes&back=64#table, the rows whose column
    #column-shift says yes and whose #column-back is at least 64. A link with such an address on the same page chooses it.
-   A head that is a link to the row of a question has that question as its tooltip. On a phone each row is a card, and the
+   A head that is a link to the row of a question, or to where that row leads, has that question as its tooltip. On a phone each row is a card, and the
    name of each answer leads there. */
 const words = document.documentElement.lang.startsWith("zh")
   ? {
@@ -44,6 +44,11 @@ const compare = (a, b, sign) => {
   return sign * (isNaN(x) - isNaN(y) || x - y);
 };
 
+// The row of a question: what a link leads to stands in it, or it is explained elsewhere and leads there, too.
+const rowOf = (hash) =>
+  document.querySelector(hash)?.closest("tr") ??
+  document.querySelector(`td:first-child > a[href$="${hash}"]:not(figure.table *)`)?.closest("tr");
+
 for (const figure of document.querySelectorAll("figure.table")) {
   const [heads, body] = [[...figure.querySelectorAll("thead th")], figure.querySelector("tbody")];
   const rows = [...body.rows];
@@ -51,7 +56,7 @@ for (const figure of document.querySelectorAll("figure.table")) {
   const named = heads.map((head) => head.textContent.trim());
   heads.forEach((head, column) => {
     const link = head.querySelector("a");
-    const asked = link && document.querySelector(link.hash)?.closest("tr")?.cells[1];
+    const asked = link && rowOf(link.hash)?.cells[1];
     if (asked) link.title = asked.textContent.trim();
     for (const { cells } of rows) {
       // By keyboard the heads lead there: a card's links would be hundreds of stops.

@@ -20,6 +20,7 @@ TEXT = """# A {#a}
 | Column | Question |
 |---|---|
 | [Shift](#column-shift){#asks-shift} | Does it stay? |
+| [Cost](#below) | How much? It is explained below |
 
 [a case](a.md?shift=no#a){.case}
 
@@ -30,7 +31,7 @@ print(table)
 <!--pytest-codeblocks:expected-output-->
 
 ```text
-| Scheme | [Shift](#asks-shift){#column-shift} | Defined | Cost | [Held](#a){#column-held} |
+| Scheme | [Shift](#asks-shift){#column-shift} | Defined | [Cost](#below) | [Held](#a){#column-held} |
 | --- | --- | --- | --- | --- |
 | [b](#a){#row-b} | yes | any | – | 32* |
 | [a](#a){#row-a} | no | 2,048 | 12 % | 64 |
@@ -107,10 +108,10 @@ def test_a_markdown_twin_has_the_table() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "line", "reason"),
     [
-        ("| no | 40 → 256 | 0 % | 40 → 256 |\n", "| no\n", 24, "each of its lines"),
-        ("<!-- table: Four <schemes> -->", "<!-- table: -->", 24, "has a caption"),
-        ("<!-- table:", "Text.\n\n<!-- table:", 26, "directly follows the output"),
-        ("<!-- table: Four <schemes> -->", "<!-- table: Four\nschemes -->", 24, "one line"),
+        ("| no | 40 → 256 | 0 % | 40 → 256 |\n", "| no\n", 25, "each of its lines"),
+        ("<!-- table: Four <schemes> -->", "<!-- table: -->", 25, "has a caption"),
+        ("<!-- table:", "Text.\n\n<!-- table:", 27, "directly follows the output"),
+        ("<!-- table: Four <schemes> -->", "<!-- table: Four\nschemes -->", 25, "one line"),
     ],
 )
 def test_a_table_comment_that_fits_nothing_is_a_fault(old: str, new: str, line: int, reason: str) -> None:
@@ -211,6 +212,7 @@ def test_a_head_has_its_question(table: Page) -> None:
     link = table.locator("#column-shift")
     assert link.get_attribute("title") == "Does it stay?"
     assert link.get_attribute("href") == "#asks-shift"
+    assert table.locator("thead a[href='#below']").get_attribute("title") == "How much? It is explained below"
     assert table.locator("#column-held").get_attribute("title") is None
 
 

@@ -74,7 +74,8 @@ class GridCode extends LiveFigure {
       const holds = (place) =>
         Math.hypot(place.x - x - middle(this.state.column), place.y - TOP - middle(this.state.row)) < 24;
       this.onpick(touched, picked, { cursor: "crosshair", holds });
-      return { code, cells, nearest, chosen, arrows };
+      const marks = m ? [] : [0, 90].map((angle) => this.grip(angle, map));
+      return { code, cells, nearest, chosen, arrows, marks };
     });
     this.legend();
   }
@@ -93,7 +94,7 @@ class GridCode extends LiveFigure {
 
   draw({ row, column, softmax }) {
     const own = SIDE * row + column;
-    this.found = this.maps.map(({ code, cells, nearest, chosen, arrows }) => {
+    this.found = this.maps.map(({ code, cells, nearest, chosen, arrows, marks }) => {
       const scores = code.map((other) => dot(code[own], other));
       const least = Math.min(...scores);
       cells.forEach((cell, n) => {
@@ -106,6 +107,7 @@ class GridCode extends LiveFigure {
         set(outline, { x: CELL * patches[close[n]].column + 1, y: CELL * patches[close[n]].row + 1 });
       });
       set(chosen, { x: CELL * column, y: CELL * row });
+      for (const mark of marks) set(mark, { transform: `translate(${CELL * (column + 0.5)} ${CELL * (row + 0.5)})` });
       set(arrows[0], { transform: `translate(${CELL * (column + 0.5)} -3)` });
       set(arrows[1], { transform: `translate(-3 ${CELL * (row + 0.5)}) rotate(-90)` });
       return close.map((n) => `(${patches[n].row},\u00a0${patches[n].column})`).join(this.words.and);

@@ -130,6 +130,7 @@ class OrderWeights extends LiveFigure {
         return { chip, touched };
       });
     [this.rows, this.columns] = [named(true), named(false)];
+    set(this.grip(), { transform: `translate(${LEFT + CELL} ${TOP + 2})` }); // two words change places
   }
 
   draw({ order, code, causal }) {

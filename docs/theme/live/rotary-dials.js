@@ -27,6 +27,7 @@ class RotaryDials extends LiveFigure {
   static words = {
     en: {
       drawing: "Query and key on three dials, and their score by offset",
+      caption: "A query and a key, three pairs of numbers each: the turn between them in each pair; below, what the pairs add to the score at each offset.",
       t: "query at t",
       k: "offset k",
       sought: "offset sought",
@@ -41,6 +42,7 @@ class RotaryDials extends LiveFigure {
     },
     zh: {
       drawing: "三个表盘上的查询和键，以及分数随偏移的变化",
+      caption: "查询和键，各有三对数：上面是每一对的夹角，下面是各对给每个偏移的分数加了多少。",
       t: "查询在 t",
       k: "偏移 k",
       sought: "要找的偏移",
