@@ -71,6 +71,7 @@ RULES = [
 PROSE = [
     ("no space between Chinese characters", rf"(?<=[{_H}]) +(?=[{_H}])", ""),
     ("no space beside quotation marks", r"(?<=\S) +(?=“)|(?<=”) +(?=\S)", ""),
+    ("no comma in a number", r"(?<=\d),(?=\d{3}(?!\d))", ""),
 ]
 
 _HALF = re.compile("[０-９Ａ-Ｚａ-ｚ％＝＋－]")
