@@ -208,6 +208,27 @@ def test_a_figure_starts_in_the_room_that_is_kept_for_it(
         assert not jumps, f"the text below jumps: {language}, {jumps}"
 
 
+LARGEST = LEAST_LABEL.replace("Math.min", "Math.max")
+
+
+def test_a_figure_that_stretches_is_wider_where_there_is_room_and_its_labels_are_not_larger(
+    page: Page, address: str
+) -> None:
+    moved = Moved(page, address, "length-sweep", "en")
+    moved.set({"length": "64"})
+    found = {}
+    for size in (DESKTOP, PHONE, DESKTOP):
+        browsing.resized(page, size)
+        found[size] = moved.figure.evaluate("(figure) => figure.svg.viewBox.baseVal.width")
+        room = {PHONE: PHONE[0] - 8, DESKTOP: 688}[size]
+        assert moved.figure.evaluate("(figure) => figure.svg.getBoundingClientRect().width") == room
+        assert moved.figure.evaluate(LARGEST) <= 14, "the letters grow"
+        assert moved.state["length"] == "64"
+        assert moved.figure.locator(".grip").count() == 1
+        assert moved.figure.evaluate(OUTSIDE) == []
+    assert found == {DESKTOP: 496, PHONE: 346}
+
+
 AXE = f"""async (name) => {{
   const {{ violations }} = await axe.run(`live-${{name}}`, {{ resultTypes: ["violations"] }});
   return violations.map({browsing.REPORT});

@@ -5,8 +5,9 @@
    the `rows` of its controls: one a number, and one or more for the others with Reset, and if these need fewer from
    512 px on, how many rows are `wide`; its `controls`; and `words`, a name
    of each in both languages, what a screen reader calls the `drawing`, and perhaps a
-   `caption`, where that of the still drawing does not hold for all that can be moved to. `setup` draws once what never changes in
-   `this.svg`, `draw` the rest, at most once a frame; `say` gives what is to be seen, in a sentence.
+   `caption`, where that of the still drawing does not hold for all that can be moved to. One that `stretches` takes the text's width
+   on a desktop: its drawing is then `this.width` wide, with labels and height as they are. `setup` draws what never changes in
+   `this.svg`, once or for each width, `draw` the rest, at most once a frame; `say` gives what is to be seen, in a sentence.
 
    A control is a number with `min`, `max`, a `step` (1) and perhaps `log` (with `twos`), a choice among `options`, or a yes or no.
    `steps` is the symbol of a number that has two buttons, for one less and one more; `marks` are values of a slider with a line.
@@ -76,7 +77,7 @@ export class LiveFigure extends HTMLElement {
     }
     few.append(button(this.words.reset, () => this.changed(this.initial)));
     this.form.append(few);
-    this.setup?.();
+    this.stretched();
     this.state = { ...this.initial, ...this.addressed() };
     this.show();
     this.drawn();
@@ -88,6 +89,7 @@ export class LiveFigure extends HTMLElement {
     }
     this.firstElementChild.prepend(panel);
     this.classList.add("on");
+    if (this.constructor.stretches) new ResizeObserver(() => this.stretched() && this.drawn()).observe(this);
     addEventListener("hashchange", () => {
       const asked = this.addressed();
       if (Object.keys(asked).length) this.changed({ ...this.initial, ...asked });
@@ -250,6 +252,21 @@ export class LiveFigure extends HTMLElement {
   }
 
   /* --- Drawing --- */
+
+  /** Sets up the drawing for the room that it has; whether that is another one than before. */
+  stretched() {
+    const { box, stretches } = this.constructor;
+    const usual = 24 * parseFloat(getComputedStyle(document.documentElement).fontSize); // live.css, as the least width
+    const room = stretches && matchMedia("(width >= 45em)").matches ? this.clientWidth : usual;
+    const width = Math.round(box[0] * Math.max(room / usual, 1));
+    if (width === this.width) return false;
+    this.width = width;
+    this.svg.replaceChildren();
+    this.svg.setAttribute("viewBox", `0 0 ${width} ${box[1]}`);
+    this.svg.parentElement.classList.toggle("stretched", width > box[0]);
+    this.setup?.();
+    return true;
+  }
 
   /** A new element of the drawing. */
   add(tag, attributes = {}, parent = this.svg) {

@@ -26,7 +26,7 @@ const SCHEMES = {
 const named = (n) => Object.fromEntries(Object.entries(SCHEMES).map(([scheme, names]) => [scheme, names[n]]));
 const TASKS = ["back", "copy", "sort", "recall", "language"];
 const LENGTHS = ["32", "40", "64", "128", "256"];
-const [LEFT, RIGHT, TOP, BOTTOM] = [34, 306, 58, 198];
+const [LEFT, TOP, BOTTOM] = [34, 58, 198];
 /** A score as Python prints it: a half goes to the even digit. */
 const printed = (x) => shown((x * 8) % 4 === 1 ? x - 1e-9 : x);
 const LOOKS = [
@@ -37,6 +37,7 @@ const LOOKS = [
 class LengthSweep extends LiveFigure {
   static box = [346, 230];
   static rows = 3;
+  static stretches = true;
   static controls = [
     { name: "task", value: "back", options: TASKS },
     { name: "length", value: "256", options: LENGTHS },
@@ -98,6 +99,7 @@ class LengthSweep extends LiveFigure {
 
   setup() {
     const { words } = this;
+    const RIGHT = this.width - 40;
     const sweep = JSON.parse(this.getAttribute("sweep"));
     this.sweep = sweep;
     // Three rows in both languages: the first scheme has its own.
@@ -138,7 +140,7 @@ class LengthSweep extends LiveFigure {
       this.add("path", { d: `M${LEFT - 28} ${11 + 15 * k}h22`, transform: "translate(0 -3.5)", ...stroke });
       return {
         name: this.label(LEFT, 11 + 15 * k, "", { "text-anchor": "start" }),
-        range: this.label(342, 11 + 15 * k, "", { "text-anchor": "end" }),
+        range: this.label(this.width - 4, 11 + 15 * k, "", { "text-anchor": "end" }),
         curve: this.add("path", stroke),
         means: all.map((i) => {
           const place = k ? { x: this.x(i) - 2.6, width: 5.2, height: 5.2 } : { cx: this.x(i), r: 3 };
