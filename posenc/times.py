@@ -87,8 +87,9 @@ def time_encoding(
     NumPy's dates and durations.
 
     Args:
-        seconds: times, an array or list of integers or real numbers (float32, float64) of any shape, negative
-            ones included. A single integer is refused, because other functions read it as a count.
+        seconds: times in seconds, or in the unit that shortest and longest have, an array or list of integers or
+            real numbers (float32, float64) of any shape, negative ones included. A single integer is refused,
+            because other functions read it as a count.
         dim, shortest, longest: as in `posenc.times.time_frequencies`.
         dtype: floating dtype of the result, computed in float64 and rounded once. The library's default if
             None.
@@ -161,7 +162,7 @@ def nearest_index(seconds: ArrayLike, marks: ArrayLike, *, within: float | None 
     away.
 
     Args:
-        seconds: times of any shape, in any order.
+        seconds: times in seconds, of any shape, in any order.
         marks: ascending times, shape (n,), n at least 1. Equal ones are allowed.
         within: the largest allowed distance to the nearest mark. If None, the widest gap between marks, so
             that a time in another unit or from another clip raises an error.

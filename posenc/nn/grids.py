@@ -118,8 +118,8 @@ class GridRotary(RotaryEmbedding):
     Args:
         dim: width of a query.
         shape: length of each axis.
-        frequencies: shape (axes, dim/2): `posenc.rotary.mixed_frequencies`, say; axial ones with `base` if None. Not
-            trained: for that, pass a parameter to `posenc.rotary.apply_rotary_axes`.
+        frequencies: in radians per step, shape (axes, dim/2): `posenc.rotary.mixed_frequencies`, say; axial ones
+            with `base` if None. Not trained: for that, pass a parameter to `posenc.rotary.apply_rotary_axes`.
         base, layout: as in `posenc.rotary.apply_rotary_axes`.
         class_tokens: how many tokens come before those of the grid.
 

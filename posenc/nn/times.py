@@ -71,7 +71,7 @@ class TimeEncoding(nn.Module):
 
         Args:
             x: (batch, seq, dim) or (seq, dim), floating.
-            seconds: the time of each token, integer or float32 or float64, shape (seq,) or (batch, seq).
+            seconds: the time of each token in seconds, integer or float32 or float64, shape (seq,) or (batch, seq).
         """
         check_embeddings(x, self.dim)
         check_positions(seconds, x, name="seconds")

@@ -111,11 +111,12 @@ def test_an_entry_says_all_that_the_docstring_says() -> None:
 
 
 GOOD = '''
-def turned(x: Array, base: float) -> Array:
+def turned(x: Array, frequencies: Array, base: float) -> Array:
     """x, turned.
 
     Args:
         x: floating, shape (n, dim).
+        frequencies: in radians per position, shape (dim/2,).
         base: above 0.
 
     Returns:
@@ -134,6 +135,7 @@ def turned(x: Array, base: float) -> Array:
     ("old", "new", "fault"),
     [
         ("shape (n, dim)", "the rows", "no shape of `x`"),
+        ("in radians per position, ", "", "no unit of `frequencies`"),
         ("base: above", "bases: above", "nothing is said of `base`"),
         ("base: above", "base, bases: above", "there is no `bases`"),
         ("    Returns:\n        Array (n, dim).\n", "", "no `Returns:`"),

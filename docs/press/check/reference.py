@@ -19,6 +19,15 @@ _IS_ARRAY = re.compile(r"\b(?:Array|ArrayT|OneArray|Tensor|ndarray)\b")
 _SAYS_SHAPE = re.compile(
     r"shape|\([^()]*,[^()]*\)|as in|likewise|library and device|True at pads|one to|without axes|each"
 )
+# Quantities by the last word of their names, and how their unit is said; or where it has been said.
+_UNITS = {
+    "frequencies": "radians per ",
+    "wavelengths": "in positions",
+    "angle": "in radians",
+    "angles": "in radians",
+    "seconds": "in seconds",
+}
+_SAID_THERE = re.compile(r"\bas in `|\bgive\b|\blikewise\b")
 
 
 def faults() -> Iterator[str]:
@@ -101,6 +110,9 @@ def of_docstring(found: Any, module: str, shown: bool) -> Iterator[str]:
                 yield f"{name}nothing is said of `{parameter.name}`"
             elif _IS_ARRAY.search(str(parameter.annotation)) and not _SAYS_SHAPE.search(described):
                 yield f"{name}no shape of `{parameter.name}`"
+            unit = _UNITS.get(parameter.name.rpartition("_")[2])
+            if unit and described.strip() and unit not in described and not _SAID_THERE.search(described):
+                yield f"{name}no unit of `{parameter.name}`: '{unit.strip()}'"
         if each is not found or module in ("plot", "check"):  # those say in one place what all of them give
             continue
         if each.is_function and str(each.returns) != "None" and "Returns:\n" not in text:
