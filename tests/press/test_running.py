@@ -445,6 +445,17 @@ def test_units_run_in_a_process_of_their_own_and_the_next_go_on_after_a_crash(dr
         assert line == 5
 
 
+def test_what_lies_in_the_temporary_folder_is_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "random.py").write_text("raise SystemExit('not the library')\n")
+    monkeypatch.setattr(execute.tempfile, "tempdir", str(tmp_path))
+    with contextlib.closing(execute.Interpreter()) as interpreter:
+        assert (
+            interpreter.run([["import random\nprint(random.Random(0).random() < 1)\n"]])[0].output == "True\n"
+        )
+
+
 def test_a_warm_process_takes_posenc_as_it_is_now(package: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "ROOT", package.parent)
     with contextlib.closing(execute.Interpreter()) as interpreter:

@@ -328,7 +328,7 @@ class Interpreter:
             return
         self._stderr = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "press.running.execute"],
+            [sys.executable, "-P", "-m", "press.running.execute"],  # nothing that lies in the folder below
             cwd=tempfile.gettempdir(),
             # sums in one order, whatever the number of cores
             env=os.environ | cache.environment() | {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"},
