@@ -188,6 +188,11 @@ def _layers(model: Any, row: Tensor) -> Finding | None:
         meant = {"sliding_attention": {width - 1, width} if both else {width - 1}, "full_attention": {n}}.get(
             kind
         )
+        ahead = int((pairs[:, 1] - pairs[:, 0]).max())
+        if both and ahead != back:
+            says = f"its queries see {back} keys back and {ahead} ahead, as {kind}"
+            look = f"layer {number}: one side of its window is shorter than the other"
+            return Finding("windows of layers", "FAULT", says, float(ahead), look, "longer#others")
         if len(found) != len(kinds) or meant is None or back in {min(each, n - 1) for each in meant}:
             continue
         wanted = min(n - 1, max(meant))
