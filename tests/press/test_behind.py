@@ -76,7 +76,9 @@ def test_a_build_ends_what_runs_and_it_is_run_again(served: Behind, tmp_path: Pa
     )
     _book(tmp_path, f"```python\n{wait}```\n")
     served.attach(Server(tmp_path), tmp_path)
+    end = time.monotonic() + 60
     while not begun.exists():
+        assert time.monotonic() < end, "the block has not begun"
         time.sleep(0.05)
     served.before_build(tmp_path)
     assert not list(tmp_path.glob("cache/blocks/*"))
