@@ -41,9 +41,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    items.sort(
-        key=lambda item: "/test_visits.py" not in item.nodeid
-    )  # what takes longest does not come last, alone
+    # What takes longest does not come last, alone.
+    items.sort(key=lambda item: "/test_visits.py" not in item.nodeid)
     for item in items:
         if item.get_closest_marker("slow") and not config.option.markexpr:
             item.add_marker(pytest.mark.skip("slow: `pytest -m slow`"))

@@ -232,17 +232,15 @@ def with_sink(solution: Callable[..., Any]) -> Said | None:
             "With scores near 1000 the powers overflow: subtract the largest score, the sink among them, first.",
             "分数接近 1000 时，e 的幂溢出了：先减去最大的分数，汇也算在内。",
         )
-    empty, minus = (
-        np.full((1, 3), -np.inf),
-        [
-            (
-                np.full((1, 3), np.nan),
-                "Where all scores are −inf, their largest is −inf, too, and −inf minus −inf is NaN: subtract the "
-                "larger of this and the sink.",
-                "一行分数全是 −inf 时，最大的也是 −inf，−inf 减 −inf 是 NaN：应当减去它和汇里较大的那个。",
-            )
-        ],
-    )
+    empty = np.full((1, 3), -np.inf)
+    minus = [
+        (
+            np.full((1, 3), np.nan),
+            "Where all scores are −inf, their largest is −inf, too, and −inf minus −inf is NaN: subtract the "
+            "larger of this and the sink.",
+            "一行分数全是 −inf 时，最大的也是 −inf，−inf 减 −inf 是 NaN：应当减去它和汇里较大的那个。",
+        )
+    ]
     return (
         compared(large, weights(1000 * scores, sink), "with_sink(1000 * scores, 1.5)")
         or compared(solution(empty, sink), np.zeros((1, 3)), "with_sink([[-inf, -inf, -inf]], 1.5)", minus)
