@@ -196,6 +196,18 @@
      From disk a browser fetches no modules: there the drawings stay as they are. */
   if (!fromDisk && document.querySelector(".live")) import("./live/index.js");
 
+  /* --- Back to top ----------------------------------------------------------------------------------------
+     It stands in a corner of the screen, and gives way to what can be pressed beneath it. */
+  const top = document.querySelector(".md-top");
+  const yields = () => {
+    const box = top.getBoundingClientRect();
+    const thirds = (from, to) => [from + 1, (from + to) / 2, to - 1];
+    const under = (x, y) => document.elementsFromPoint(x, y).some((part) => part !== top && part.matches("button, input, select"));
+    const covers = thirds(box.left, box.right).some((x) => thirds(box.top, box.bottom).some((y) => under(x, y)));
+    top.classList.toggle("covers", covers && !top.matches(":focus-visible"));
+  };
+  if (top) addEventListener("scroll", () => requestAnimationFrame(yields), { passive: true });
+
   /* --- By keyboard and for screen readers -----------------------------------------------------------------
      Material opens its menu and its search by labels of hidden boxes, which no key reaches: they become buttons.
      What scrolls sideways can be reached, too. */

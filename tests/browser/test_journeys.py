@@ -492,6 +492,28 @@ def test_drawer_and_search_open_by_keyboard_on_a_phone(page: Page, address: str)
     assert visit.complaints == []
 
 
+@harmed(Harm("lies over what copies", style=".md-top.covers { visibility: visible !important }"))
+@harmed(Harm("Timeout", style=".md-top { visibility: hidden !important }"))
+def test_the_way_back_to_the_top_gives_way_to_a_button_beneath_it(page: Page, address: str) -> None:
+    visit = opened(page, f"{address}{CHAPTER}")
+    browsing.resized(page, browsing.PHONE)
+    copies = page.locator("[data-md-type=copy]").nth(2)
+    copies.scroll_into_view_if_needed()
+    page.mouse.wheel(0, 900)
+    page.wait_for_timeout(300)
+    at_corner = "(button) => scrollBy(0, button.getBoundingClientRect().bottom - innerHeight + 16)"
+    copies.evaluate(at_corner)  # upwards, so that the way back comes
+    page.wait_for_timeout(300)
+    own = "(button) => { const { x, y, width, height } = button.getBoundingClientRect();"
+    own += " return document.elementFromPoint(x + width / 2, y + height / 2) === button; }"
+    assert copies.evaluate(own), "the way back lies over what copies"
+    page.mouse.wheel(0, -120)
+    page.locator(".md-top").wait_for(state="visible", timeout=5_000)
+    page.locator(".md-top").click()
+    page.wait_for_function("scrollY === 0")
+    assert visit.complaints == []
+
+
 _STOP = """() => {
   const node = document.activeElement, box = node.getBoundingClientRect();
   const mark = getComputedStyle(node), label = node.nextElementSibling;

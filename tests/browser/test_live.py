@@ -211,11 +211,16 @@ def test_a_figure_starts_in_the_room_that_is_kept_for_it(
 LARGEST = LEAST_LABEL.replace("Math.min", "Math.max")
 
 
+@pytest.mark.parametrize(
+    ("name", "state"),
+    [("length-sweep", {"length": "64"}), ("clocks", {"t": 90, "pair": 2}), ("table-stretch", {"N": 30})],
+)
 def test_a_figure_that_stretches_is_wider_where_there_is_room_and_its_labels_are_not_larger(
-    page: Page, address: str
+    page: Page, address: str, name: str, state: dict[str, Any]
 ) -> None:
-    moved = Moved(page, address, "length-sweep", "en")
-    moved.set({"length": "64"})
+    moved = Moved(page, address, name, "en")
+    moved.set(state)
+    wanted = moved.state
     found = {}
     for size in (DESKTOP, PHONE, DESKTOP):
         browsing.resized(page, size)
@@ -223,7 +228,7 @@ def test_a_figure_that_stretches_is_wider_where_there_is_room_and_its_labels_are
         room = {PHONE: PHONE[0] - 8, DESKTOP: 688}[size]
         assert moved.figure.evaluate("(figure) => figure.svg.getBoundingClientRect().width") == room
         assert moved.figure.evaluate(LARGEST) <= 14, "the letters grow"
-        assert moved.state["length"] == "64"
+        assert moved.state == wanted
         assert moved.figure.locator(".grip").count() == 1
         assert moved.figure.evaluate(OUTSIDE) == []
     assert found == {DESKTOP: 496, PHONE: 346}

@@ -4,14 +4,15 @@ import { slowestAlias, toBfloat16 } from "./posenc.js";
 
 const STEPS = 12;
 const POINTS = 480;
-const [LEFT, RIGHT, TOP, HEIGHT] = [28, 336, 26, 92];
+const [LEFT, TOP, HEIGHT] = [28, 26, 92];
 
 class Aliasing extends LiveFigure {
   static box = [346, 154];
   static rows = 3;
+  static stretches = true;
   static controls = [
     { name: "omega", min: 0.1, max: 12.5, step: 0.01, value: 5.3, marks: [Math.PI] },
-    { name: "start", min: 0, max: 4096, value: 250 },
+    { name: "start", min: 0, max: 4096, value: 250, steps: "t" },
     { name: "bfloat16", value: false },
   ];
   static words = {
@@ -19,8 +20,8 @@ class Aliasing extends LiveFigure {
       drawing: "A wave, the slowest one with the same samples, and the samples",
       caption: "A wave, and the slowest with the same values at whole positions. Up to ω = π there is none slower.",
       omega: "frequency ω",
-      start: "first position",
-      bfloat16: "positions in bfloat16",
+      start: "first position t",
+      bfloat16: "t in bfloat16",
       waves: ["wave of ω", "slowest with the same samples"],
       position: "position",
       same: (omega, alias) => `ω = ${omega} has the samples of ω = ${alias}${alias.startsWith("−") ? ", the other way" : ""}: they cannot be told apart.`,
@@ -31,8 +32,8 @@ class Aliasing extends LiveFigure {
       drawing: "一条波、采样值与它相同的最慢的波，以及这些采样值",
       caption: "这条波，和整数位置上同值的最慢的波；ω ≤ π 时就是它自己。",
       omega: "频率 ω",
-      start: "起始位置",
-      bfloat16: "位置存成 bfloat16",
+      start: "起始位置 t",
+      bfloat16: "t 存成 bfloat16",
       waves: ["频率 ω 的波", "采样相同的最慢的波"],
       position: "位置",
       same: (omega, alias) => `ω = ${omega} 的采样值和 ω = ${alias}${alias.startsWith("−") ? "（反着转）" : " "}的一样：一步只看一眼，分不出是哪一条。`,
@@ -43,6 +44,8 @@ class Aliasing extends LiveFigure {
 
   setup() {
     const { words } = this;
+    const RIGHT = this.width - 10;
+    const x = (this.x = (step) => LEFT + (step * (RIGHT - LEFT)) / STEPS);
     for (const value of [-1, 0, 1]) {
       const stroke = { stroke: GREY, "stroke-width": value ? 0.3 : 0.8 };
       this.add("path", { d: line([[LEFT, y(value)], [RIGHT, y(value)]]), ...stroke });
@@ -70,7 +73,7 @@ class Aliasing extends LiveFigure {
   }
 
   draw({ omega, start, bfloat16 }) {
-    const { words } = this;
+    const { words, x } = this;
     const alias = slowestAlias(omega);
     const places = Array.from({ length: POINTS + 1 }, (_, n) => (n * STEPS) / POINTS);
     [omega, alias].forEach((speed, n) => {
@@ -96,7 +99,6 @@ class Aliasing extends LiveFigure {
   }
 }
 
-const x = (step) => LEFT + (step * (RIGHT - LEFT)) / STEPS;
 const y = (value) => TOP + ((1 - value) * HEIGHT) / 2;
 
 customElements.define("live-aliasing", Aliasing);

@@ -4,13 +4,14 @@ import { sinusoidalEncoding, sinusoidalWavelengths } from "./posenc.js";
 
 const LAST = 4999; // door of the corridor
 const RADIUS = 34;
-const [LEFT, RIGHT, TOP, HEIGHT] = [28, 340, 140, 62]; // of the wave
-const POINTS = 160;
+const [LEFT, TOP, HEIGHT] = [28, 140, 62]; // of the wave
+const POINTS = 240;
 const DOTS = 40; // positions that can be told apart on the wave
 
 class Clocks extends LiveFigure {
   static box = [346, 236];
   static rows = 3;
+  static stretches = true;
   static controls = [
     { name: "t", min: 0, max: LAST, value: 50, steps: "t" },
     { name: "pair", min: 0, max: 3, value: 0 },
@@ -48,10 +49,11 @@ class Clocks extends LiveFigure {
 
   setup() {
     const { words } = this;
+    const RIGHT = (this.right = this.width - 6);
     this.dim = 8;
     this.wavelengths = sinusoidalWavelengths(this.dim);
     this.clocks = [...this.wavelengths].map((wavelength, i) => {
-      const x = 43.25 + 86.5 * i;
+      const x = ((i + 0.5) * this.width) / 4;
       this.label(x, 12, words.wavelength);
       this.label(x, 24, grouped(wavelength));
       this.onpick(this.label(x, 113, words.hand(i)), () => this.pick({ pair: i }));
@@ -69,7 +71,7 @@ class Clocks extends LiveFigure {
       );
       return { frame, hand, ghost };
     });
-    this.rest = this.before = this.initial.t; // where the hands last came to rest, and the time before
+    this.rest ??= this.before = this.initial.t; // where the hands last came to rest, and the time before
     for (const value of [-1, 0, 1]) {
       const stroke = { stroke: GREY, "stroke-width": value ? 0.3 : 0.8 };
       this.add("path", { d: line([[LEFT, this.y(value)], [RIGHT, this.y(value)]]), ...stroke });
@@ -116,7 +118,7 @@ class Clocks extends LiveFigure {
     // As many positions as make four waves, with t among them.
     const width = Math.min(Math.round(4 * this.wavelengths[pair]), LAST);
     const from = Math.max(0, Math.min(t - (width >> 1), LAST - width));
-    this.scale = (RIGHT - LEFT) / width;
+    this.scale = (this.right - LEFT) / width;
     const x = (place) => LEFT + (place - from) * this.scale;
     const places = Array.from({ length: POINTS + 1 }, (_, n) => from + (n * width) / POINTS);
     const whole = width > DOTS ? [] : Array.from({ length: width + 1 }, (_, n) => from + n);

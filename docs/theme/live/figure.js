@@ -67,15 +67,15 @@ export class LiveFigure extends HTMLElement {
     this.stops = {};
     const few = document.createElement("div"); // what shares a row: choices, steps and Reset
     for (const control of controls) (isNumber(control) ? this.form : few).append(this.made(control));
+    const buttons = wrap(); // in one row
     for (const { name, steps } of controls.filter((control) => control.steps)) {
-      const both = document.createElement("span");
       for (const by of [-1, 1]) {
         const step = () => this.changed({ [name]: this.within(name, this.state[name] + by) });
-        both.append(button(`${steps}\u00a0${by < 0 ? "−" : "+"}\u00a01`, step));
+        buttons.append(button(`${steps}\u00a0${by < 0 ? "−" : "+"}\u00a01`, step));
       }
-      few.append(both);
     }
-    few.append(button(this.words.reset, () => this.changed(this.initial)));
+    buttons.append(button(this.words.reset, () => this.changed(this.initial)));
+    few.append(buttons);
     this.form.append(few);
     this.stretched();
     this.state = { ...this.initial, ...this.addressed() };

@@ -5,16 +5,15 @@ import { nearestIndex, rotaryScores, timeFrequencies } from "./posenc.js";
 const CLIP = 4; // seconds
 const LEARNED = 10; // frames a second
 const [OMEGA] = timeFrequencies(4, 4, 32); // of the pair whose period is the clip
-const [LEFT, RIGHT] = [71, 334];
+const LEFT = 71;
 const [TICKS, SECONDS, FRAMES] = [34, 72, 112]; // of the clip's frames, and of the rulers
 const [DIALS, RADIUS] = [186, 27];
-const x = (t) => LEFT + (t * (RIGHT - LEFT)) / CLIP;
-const time = (px) => ((px - LEFT) * CLIP) / (RIGHT - LEFT);
 const EVENTS = ["first", "second"];
 
 class FrameRate extends LiveFigure {
   static box = [346, 232];
   static rows = 4;
+  static stretches = true;
   static controls = [
     { name: "fps", min: 5, max: 30, value: 30, steps: "fps" },
     ...[1, 1.5].map((value, n) => ({ name: EVENTS[n], min: 0, max: CLIP, step: 0.1, value })),
@@ -54,6 +53,8 @@ class FrameRate extends LiveFigure {
 
   setup() {
     const { words } = this;
+    const RIGHT = (this.right = this.width - 12);
+    const x = (this.x = (t) => LEFT + (t * (RIGHT - LEFT)) / CLIP);
     [TICKS, SECONDS, FRAMES].forEach((y, n) => {
       this.label(LEFT - 8, y + 3.5, words.names[n], { "text-anchor": "end" });
       if (n) this.add("path", { d: `M${LEFT} ${y}H${RIGHT}`, stroke: "currentColor", "stroke-width": 0.8 });
@@ -80,9 +81,9 @@ class FrameRate extends LiveFigure {
       return group;
     });
     this.mark = this.grip();
-    this.label(173, 147, words.turned);
+    this.label(this.width / 2, 147, words.turned);
     this.dials = [BLUE, ORANGE].map((stroke, n) => {
-      const dial = this.add("g", { transform: `translate(${[60, 222][n]} ${DIALS})` });
+      const dial = this.add("g", { transform: `translate(${this.width / 2 + [-113, 49][n]} ${DIALS})` });
       this.add("circle", { r: RADIUS, fill: "none", stroke: GREY, "stroke-width": 0.8 }, dial);
       this.add("path", { d: `M0 0V${-RADIUS}`, stroke: GREY, "stroke-width": 1.2 }, dial);
       const hand = this.add("path", { d: `M0 0V${-RADIUS}`, stroke, "stroke-width": 2.4 }, dial);
@@ -94,6 +95,7 @@ class FrameRate extends LiveFigure {
 
   /** What is dragged: a flash goes along, and so does the frame that is taken in the hand, which changes the rate. */
   hand(name, element) {
+    const time = (px) => ((px - LEFT) * CLIP) / (this.right - LEFT);
     const picked = (px, _, from) => {
       const start = from.state[name];
       const moved = time(px) - time(from.x);
@@ -105,6 +107,7 @@ class FrameRate extends LiveFigure {
   }
 
   draw({ fps, first, second }) {
+    const { x, right: RIGHT } = this;
     const frames = Array.from({ length: CLIP * fps + 1 }, (_, j) => j / fps);
     set(this.ticks, { d: frames.map((t) => `M${x(t).toFixed(2)} ${TICKS - 5}v10`).join("") });
     const marks = this.counts.map((_, n) => (LEARNED * n) / fps).filter((t) => t <= CLIP);

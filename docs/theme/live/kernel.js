@@ -3,7 +3,7 @@ import { BLUE, GREY, LiveFigure, ORANGE, line, set, shown } from "./figure.js";
 import { relativeKernel } from "./posenc.js";
 
 const REACH = 100;
-const [LEFT, RIGHT, TOP, HEIGHT] = [30, 334, 24, 140];
+const [LEFT, TOP, HEIGHT] = [30, 24, 140];
 const OFFSETS = Array.from({ length: REACH + 1 }, (_, k) => k);
 const STYLES = [
   { stroke: BLUE, "stroke-width": 1.4 },
@@ -15,6 +15,7 @@ const base = (name, value) => ({ name, min: 1.5, max: 1e6, step: 0.1, log: true,
 class Kernel extends LiveFigure {
   static box = [346, 200];
   static rows = 6;
+  static stretches = true;
   static controls = [
     { name: "k", min: 0, max: REACH, value: 6, steps: "k" },
     width("dimA", 64),
@@ -52,6 +53,8 @@ class Kernel extends LiveFigure {
   };
 
   setup() {
+    const RIGHT = this.width - 12;
+    const x = (this.x = (k) => LEFT + (k * (RIGHT - LEFT)) / REACH);
     this.kept = {};
     for (const value of [-1, -0.5, 0, 0.5, 1]) {
       const stroke = { stroke: GREY, "stroke-width": value ? 0.3 : 0.8 };
@@ -67,8 +70,8 @@ class Kernel extends LiveFigure {
     this.at = this.add("path", { d: `M0 ${TOP}v${HEIGHT}`, stroke: "currentColor", "stroke-width": 0.8 });
     this.mark = this.grip();
     this.codes = ["A", "B"].map((name, n) => {
-      this.add("path", { d: `M${220 + 60 * n} 8.5h22`, fill: "none", ...STYLES[n] });
-      this.label(246 + 60 * n, 12, name, { "text-anchor": "start" });
+      this.add("path", { d: `M${this.width - 126 + 60 * n} 8.5h22`, fill: "none", ...STYLES[n] });
+      this.label(this.width - 100 + 60 * n, 12, name, { "text-anchor": "start" });
       return {
         name,
         curve: this.add("path", { fill: "none", ...STYLES[n] }),
@@ -84,6 +87,7 @@ class Kernel extends LiveFigure {
   }
 
   draw(state) {
+    const { x } = this;
     const sentences = this.codes.map(({ name, curve, rise, at }) => {
       const [dim, base] = [state[`dim${name}`], state[`base${name}`]];
       const asked = `${dim} ${base}`;
@@ -109,7 +113,6 @@ class Kernel extends LiveFigure {
   }
 }
 
-const x = (k) => LEFT + (k * (RIGHT - LEFT)) / REACH;
 const y = (share) => TOP + ((1 - share) * HEIGHT) / 2;
 
 customElements.define("live-kernel", Kernel);

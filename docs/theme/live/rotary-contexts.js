@@ -4,7 +4,7 @@ import {
   linearFrequencies, llama3Frequencies, ntkFrequencies, sinusoidalFrequencies, yarnAttentionFactor, yarnFrequencies,
 } from "./posenc.js";
 
-const [LEFT, RIGHT] = [36, 342];
+const LEFT = 36;
 const PANELS = [[34, 144], [186, 256]]; // top and bottom
 const PALE = 0.5; // of bars in front of which a dashed line is to be seen
 const y = ([top, bottom], value) => bottom - value * (bottom - top);
@@ -20,11 +20,11 @@ const METHODS = {
 class RotaryContexts extends LiveFigure {
   static box = [346, 302];
   static rows = 5;
-  static wide = 4;
+  static stretches = true;
   static controls = [
     { name: "length", min: 512, max: 131072, log: true, twos: true, value: 32768, marks: [4096, 8192, 32768, 131072] },
     { name: "factor", min: 1, max: 32, step: 0.01, log: true, value: 8 },
-    { name: "pair", min: 0, max: 63, value: 45 },
+    { name: "pair", min: 0, max: 63, value: 45, steps: "i" },
     { name: "method", options: Object.keys(METHODS), value: "ntk" },
     { name: "beside", options: Object.keys(METHODS), value: "yarn" },
   ];
@@ -45,7 +45,7 @@ class RotaryContexts extends LiveFigure {
       turned: (n) => `turned after ${n} tokens, as a share of a full turn`,
       legend: ["seen in training", "reached, seen", "reached, not seen"],
       ratio: "new step over old one",
-      pair: "pair",
+      pair: "pair i",
       one: (i, wavelength, turns) => `pair ${i}: wavelength ${wavelength}, ${turns} turns in training`,
       said: ({ length, pair }, pairs, left, most, first, own, last) =>
         `At ${length} tokens ` +
@@ -69,7 +69,7 @@ class RotaryContexts extends LiveFigure {
       turned: (n) => `${n} 个词元之内转过的角度（1 是一整圈）`,
       legend: ["训练中见过", "转到，见过", "转到，没见过"],
       ratio: "新步长与旧步长之比",
-      pair: "频率对",
+      pair: "频率对 i",
       one: (i, wavelength, turns) => `第 ${i} 对：波长 ${wavelength}，训练中转了 ${turns} 圈`,
       said: ({ length, pair }, pairs, left, most, first, own, last) =>
         `到 ${length} 个词元，` +
@@ -81,6 +81,8 @@ class RotaryContexts extends LiveFigure {
 
   setup() {
     const { words } = this;
+    const RIGHT = this.width - 4;
+    for (const [name, share] of [["method", 36], ["beside", 50]]) this.inputs[name][0].parentElement.style.flexBasis = `${share}%`; // a row of their own
     this.dim = this.number("dim", 128);
     this.trained = this.number("trained", 4096);
     this.base = this.number("base", 1e4);

@@ -6,8 +6,7 @@ const PAIRS = 3;
 const COLOURS = [GREEN, PURPLE, GOLD]; // of the pairs
 const RADIUS = 36;
 const FAR = 40; // offsets in the curve, to both sides
-const [LEFT, RIGHT, TOP, BOTTOM] = [28, 340, 158, 246]; // of the curve
-const x = (k) => LEFT + ((k + FAR) * (RIGHT - LEFT)) / (2 * FAR);
+const [LEFT, TOP, BOTTOM] = [28, 158, 246]; // of the curve
 const y = (score) => BOTTOM - ((score + PAIRS) * (BOTTOM - TOP)) / (2 * PAIRS);
 const OFFSETS = Array.from({ length: 2 * FAR + 1 }, (_, n) => n - FAR);
 const POINTS = Array.from({ length: 8 * FAR + 1 }, (_, n) => n / 4 - FAR);
@@ -18,6 +17,7 @@ class RotaryDials extends LiveFigure {
   static box = [346, 278];
   static rows = 5;
   static wide = 4;
+  static stretches = true;
   static controls = [
     { name: "t", min: 0, max: 2000, value: 2 },
     { name: "k", min: -FAR, max: FAR, value: 3, steps: "k" },
@@ -59,11 +59,13 @@ class RotaryDials extends LiveFigure {
 
   setup() {
     const { words } = this;
+    const RIGHT = this.width - 6;
+    const x = (this.x = (k) => LEFT + ((k + FAR) * (RIGHT - LEFT)) / (2 * FAR));
     this.omega = sinusoidalFrequencies(2 * PAIRS, this.number("base", 100));
     this.key = Float64Array.from({ length: 2 * PAIRS }, (_, j) => 1 - (j % 2)); // each pair at three o'clock
     this.dials = Array.from(this.omega, (omega, i) => this.dial(i, shown((2 * Math.PI) / omega, 1)));
     words.legend.forEach((text, n) => {
-      const entry = this.add("g", { transform: `translate(${n ? 190 : 60} 124)` });
+      const entry = this.add("g", { transform: `translate(${this.width / 2 + (n ? 17 : -113)} 124)` });
       this.hand(entry, n);
       set(this.add("text", { x: 34, y: 3.5 }, entry), { text });
     });
@@ -88,7 +90,8 @@ class RotaryDials extends LiveFigure {
   }
 
   dial(i, length) {
-    const dial = this.add("g", { transform: `translate(${61 + 112 * i} 56)` });
+    const middle = this.width / 2 + (this.width / PAIRS - 3) * (i - 1);
+    const dial = this.add("g", { transform: `translate(${middle} 56)` });
     this.add("circle", { r: RADIUS, fill: "none", stroke: GREY }, dial);
     set(this.add("text", { y: -RADIUS - 8, "text-anchor": "middle" }, dial), {
       text: `${this.words[`pair${i}`]}, ${this.words.wave(length)}`,
@@ -104,9 +107,9 @@ class RotaryDials extends LiveFigure {
     if (i === 1) this.grip(90, this.add("g", { transform: `translate(${RADIUS} 0)` }, found.key));
     // A hand is dragged: the query's takes the key's along, the key's goes alone; it is the nearer one where the drag begins.
     const touched = this.add("circle", { r: RADIUS + 8, fill: "transparent" }, dial);
-    this.onturn(touched, [61 + 112 * i, 56], (angle, from) => {
+    this.onturn(touched, [middle, 56], (angle, from) => {
       const { t, k, sought } = from.state;
-      const away = (turn) => Math.cos(turn * this.omega[i] - Math.atan2(56 - from.y, from.x - (61 + 112 * i)));
+      const away = (turn) => Math.cos(turn * this.omega[i] - Math.atan2(56 - from.y, from.x - middle));
       const steps = -angle / this.omega[i];
       if (away(t + sought) > away(t + k)) this.pick({ t: this.within("t", t + steps) });
       else this.pick({ k: this.within("k", k + steps) });
@@ -124,6 +127,7 @@ class RotaryDials extends LiveFigure {
   }
 
   draw(state) {
+    const { x } = this;
     const { t, k, sought } = state;
     const on = this.dials.map((_, i) => state[`pair${i}`]);
     const query = applyRotary(this.key, sought, this.omega);

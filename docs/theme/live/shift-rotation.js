@@ -4,11 +4,12 @@ import { shift, sinusoidalEncoding, sinusoidalFrequencies } from "./posenc.js";
 
 const DIALS = 4;
 const RADIUS = 34;
-const [LEFT, RIGHT, TOP, HEIGHT] = [28, 342, 142, 62]; // of the strip of numbers
+const [LEFT, TOP, HEIGHT] = [28, 142, 62]; // of the strip of numbers
 
 class ShiftRotation extends LiveFigure {
   static box = [346, 230];
   static rows = 3;
+  static stretches = true;
   static controls = [
     { name: "t", min: 0, max: 100, value: 2 },
     { name: "k", min: -30, max: 30, value: 3, steps: "k" },
@@ -51,9 +52,10 @@ class ShiftRotation extends LiveFigure {
 
   setup() {
     const { words } = this;
+    const RIGHT = this.width - 4;
     this.dim = this.number("dim", 16);
     this.omega = sinusoidalFrequencies(this.dim).slice(0, DIALS);
-    this.dials = Array.from({ length: DIALS }, (_, i) => this.dial(i, 43.25 + 86.5 * i, 54, words.pair(i)));
+    this.dials = Array.from({ length: DIALS }, (_, i) => this.dial(i, ((i + 0.5) * this.width) / DIALS, 54, words.pair(i)));
     const y = (value) => TOP + HEIGHT / 2 - (value * HEIGHT) / 2;
     const x = (column) => LEFT + ((column + 0.5) * (RIGHT - LEFT)) / this.dim;
     for (const value of [-1, 0, 1]) {

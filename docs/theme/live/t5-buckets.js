@@ -4,15 +4,16 @@ import { t5BucketStarts } from "./posenc.js";
 
 const FAR = 256; // offsets from −256 to 256 are drawn
 const MOST = 32; // buckets
-const [LEFT, RIGHT, TOP, HEIGHT] = [24, 340, 32, 128];
-const x = (k) => (LEFT + RIGHT) / 2 + (k * (RIGHT - LEFT)) / (2 * FAR + 1);
+const [LEFT, TOP, HEIGHT] = [24, 32, 128];
 const y = (bucket) => TOP + HEIGHT * (1 - bucket / MOST);
 
 class T5Buckets extends LiveFigure {
   static box = [346, 196];
-  static rows = 4;
+  static rows = 5;
+  static wide = 4;
+  static stretches = true;
   static controls = [
-    { name: "k", min: -FAR, max: FAR, value: -20 },
+    { name: "k", min: -FAR, max: FAR, value: -20, steps: "k" },
     { name: "reach", min: 20, max: FAR, value: 128 },
     { name: "length", min: 2, max: FAR, value: 64 },
     { name: "buckets", options: ["8", "16", "32"], value: "32" },
@@ -58,6 +59,8 @@ class T5Buckets extends LiveFigure {
   };
 
   setup() {
+    const RIGHT = (this.right = this.width - 6);
+    const x = (this.x = (k) => (LEFT + RIGHT) / 2 + (k * (RIGHT - LEFT)) / (2 * FAR + 1));
     const style = { fill: GREY, "fill-opacity": 0.2 };
     this.unseen = [0, 1].map(() => this.add("rect", { y: TOP, height: HEIGHT, ...style }));
     this.band = this.add("rect", { y: TOP, height: HEIGHT, fill: BLUE, "fill-opacity": 0.22 });
@@ -117,6 +120,7 @@ class T5Buckets extends LiveFigure {
   }
 
   draw(state) {
+    const { x, right: RIGHT } = this;
     const { k, reach, length, bidirectional } = state;
     const ladder = this.ladder(state);
     const paths = ["", ""];

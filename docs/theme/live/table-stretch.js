@@ -5,12 +5,10 @@ import { interpolateTable, sinusoidalEncoding, taps } from "./posenc.js";
 
 const [ROWS, DIM, BASE] = [16, 32, 100]; // the trained table of the page, played by a sinusoidal code
 const MOST = 64;
-const [LEFT, RIGHT] = [30, 334];
+const LEFT = 30;
 const RULER = [50, 110]; // top and bottom
 const PLACES = [158, 210];
 const y = ([top, bottom], value) => (top + bottom) / 2 - (value * (bottom - top)) / 2;
-const onRuler = (place) => LEFT + (place * (RIGHT - LEFT)) / (ROWS - 1);
-const atPosition = (t) => LEFT + (t * (RIGHT - LEFT)) / (MOST - 1);
 const TRAINED = Array.from({ length: ROWS }, (_, t) => sinusoidalEncoding(t, DIM, BASE));
 const circle = (x, y) => `M${(x - 3.2).toFixed(2)} ${y.toFixed(2)}a3.2 3.2 0 1 0 6.4 0a3.2 3.2 0 1 0 -6.4 0`;
 const far = (a, b) => Math.hypot(...a.map((x, i) => x - b[i]));
@@ -18,6 +16,7 @@ const far = (a, b) => Math.hypot(...a.map((x, i) => x - b[i]));
 class TableStretch extends LiveFigure {
   static box = [346, 244];
   static rows = 4;
+  static stretches = true;
   static controls = [
     { name: "N", min: 8, max: MOST, value: 48, steps: "N" },
     { name: "j", min: 0, max: MOST - 1, value: 20 },
@@ -63,6 +62,10 @@ class TableStretch extends LiveFigure {
 
   setup() {
     const { words, inputs } = this;
+    const RIGHT = this.width - 12;
+    const onRuler = (this.onRuler = (place) => LEFT + (place * (RIGHT - LEFT)) / (ROWS - 1));
+    const atPosition = (this.atPosition = (t) => LEFT + (t * (RIGHT - LEFT)) / (MOST - 1));
+    this.column = undefined;
     for (const [name, share] of [["column", 35], ["marks", 50]]) inputs[name][0].parentElement.style.flexBasis = `${share}%`; // a row of their own
     const dots = (stroke, width) => ({ stroke, "stroke-width": width, "stroke-linecap": "round" });
     const looks = {
@@ -140,6 +143,7 @@ class TableStretch extends LiveFigure {
   }
 
   draw({ N, j: asked, column, marks }) {
+    const { onRuler, atPosition } = this;
     const j = Math.min(asked, N - 1);
     const byCorners = marks === "corners";
     const value = (row) => row[Number(column)];
