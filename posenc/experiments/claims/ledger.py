@@ -74,7 +74,9 @@ def claim(verdict: Verdict, section: str) -> Callable[[Callable[[], Found]], Cal
 
 @cache
 def claim_words() -> dict[str, dict[str, dict[str, str]]]:
-    """What is said and what was measured, by claim and language: words.json. Numbers go where their names stand.
+    """What is said, what was measured and what would change the verdict, by claim and language: words.json.
+
+    Numbers go where their names stand.
 
     >>> claim_words()["longest-wavelength"]["en"]["said"]
     'The wavelengths run from $2\\\\pi$ to $10000 \\\\cdot 2\\\\pi$'
@@ -86,14 +88,15 @@ def claim_words() -> dict[str, dict[str, dict[str, str]]]:
 
 _WORDS: dict[str, dict[str, str]] = {
     "en": {
-        "claim": "Claim", "verdict": "Verdict", "about": "About", "measured": "Measured",
+        "claim": "Claim", "verdict": "Verdict", "about": "About",
+        "measured": "Measured → what would change the verdict",
         "true": "true", "only if": "only if", "false": "false",
         "formulas": "formula", "code": "code", "precision": "precision", "order": "order",
         "inputs": "input", "attention": "attention", "reach": "reach",
         "longer": "length", "padding": "padding", "serving": "running",
     },
     "zh": {
-        "claim": "说法", "verdict": "结论", "about": "关于", "measured": "测得",
+        "claim": "说法", "verdict": "结论", "about": "关于", "measured": "测得 → 什么会改变结论",
         "true": "对", "only if": "有条件", "false": "错",
         "formulas": "公式", "code": "代码", "precision": "精度", "order": "顺序",
         "inputs": "输入的数", "attention": "注意力", "reach": "远近",
@@ -109,7 +112,8 @@ def _measured(name: str) -> Found:
 
 
 def claim_table(*, lang: Literal["en", "zh"] = "en") -> str:
-    """A Markdown table with a row for each claim, `#row-longest-wavelength`, and what was just measured of it.
+    """A Markdown table with a row for each claim, `#row-longest-wavelength`: its verdict, what was just measured, and
+    what would change the verdict.
 
     Args:
         lang: "en" or "zh", the language of its words.
@@ -120,8 +124,8 @@ def claim_table(*, lang: Literal["en", "zh"] = "en") -> str:
     Raises:
         ValueError: lang is neither "en" nor "zh".
 
-    >>> print(claim_table().splitlines()[3].partition("| false ")[2])
-    | [formula](#formulas) | at width 512 the longest is 60,611, and 10000·2π is 62,832 |
+    >>> print(claim_table().splitlines()[3].partition("| false ")[2].partition("<br>")[0])
+    | [formula](#formulas) | at width 512 the longest is 60,611, and 10000·2π is 62,832
     """
     if lang not in _WORDS:
         raise ValueError(f'lang must be "en" or "zh", got {lang!r}')
@@ -133,5 +137,6 @@ def claim_table(*, lang: Literal["en", "zh"] = "en") -> str:
         text, measured = texts[each.name][lang], _measured(each.name)
         named = f"[{opening}{text['said']}{closing}]({each.section}){{#row-{each.name}}}"
         about = f"[{words[each.group]}](#{each.group})"
-        rows.append((named, words[each.verdict], about, text["shown"].format(**measured.numbers)))
+        shown, changes = (text[name].format(**measured.numbers) for name in ("shown", "changes"))
+        rows.append((named, words[each.verdict], about, f"{shown}<br>→ {changes}"))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)

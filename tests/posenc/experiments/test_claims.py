@@ -1,6 +1,9 @@
 """The ledger of claims: what is measured must still give the verdict that the page gives."""
 
+import re
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +11,8 @@ import pytest
 
 from posenc.experiments.claims import CLAIMS, claim_table, claim_words, code, formulas, longer
 from tests.posenc.refusals import refused
+
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.mark.parametrize("name", CLAIMS)
@@ -44,6 +49,45 @@ def test_a_fault_is_seen(
 def test_each_claim_has_words_in_both_languages() -> None:
     assert list(claim_words()) == list(CLAIMS)
     assert {tuple(words) for words in claim_words().values()} == {("en", "zh")}
+
+
+def lacking(words: dict[str, dict[str, dict[str, str]]]) -> list[str]:
+    """The claims that do not say in both languages what would change their verdict, or say what another one says.
+
+    Two claims may need the same condition ("under a causal mask"), but no two the same case.
+    """
+    said = {
+        (name, language): text.get("changes", "")
+        for name, each in words.items()
+        for language, text in each.items()
+    }
+    times = Counter(said.values())
+    return [
+        f"{name} ({language})"
+        for (name, language), text in said.items()
+        if not text
+        or (times[text] > 1 and not text.startswith(("True if it adds ", "补上")))
+        or bool(re.search(r"[\u4e00-\u9fff]", text)) != (language == "zh")
+    ]
+
+
+def test_each_claim_says_what_would_change_its_verdict() -> None:
+    words = claim_words()
+    assert lacking(words) == []
+    english, chinese = words["bounded"]["en"], words["bounded"]["zh"]
+    assert lacking(words | {"bounded": {"en": english | {"changes": ""}, "zh": chinese}}) == ["bounded (en)"]
+    assert lacking(words | {"bounded": {"en": english, "zh": english}})[-1] == "bounded (zh)"
+    twice = lacking(words | {"bounded": words["leak-grows"]})
+    assert twice == [
+        f"{name} ({language})" for name in ("bounded", "leak-grows") for language in ("en", "zh")
+    ]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_each_row_of_the_page_ends_with_what_would_change_its_verdict(language: str) -> None:
+    page = (ROOT / "docs" / language / "claims.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[.*\{#row-([\w-]+)\} \|.*[^ ]<br>→ .{6,} \|$", page, re.MULTILINE)
+    assert rows == list(CLAIMS)
 
 
 test_a_language_that_is_unknown_is_refused = refused(
