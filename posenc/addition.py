@@ -72,6 +72,8 @@ def concat_positions(x: ArrayT, pe: OneArray) -> ArrayT:
     >>> import numpy as np
     >>> concat_positions(np.array([[1.0, 3.0]]), np.array([[2.0, 1.0]]))
     array([[1., 3., 2., 1.]])
+
+    Source: defined in this book, addition.md#concatenation.
     """
     xp = _check(x, pe)
     if tuple(pe.shape[:-1]) not in (tuple(x.shape[:-1]), tuple(x.shape[-2:-1])):

@@ -55,6 +55,8 @@ def turns(frequencies: ArrayLike, length: int) -> Array:
     >>> llama_2 = turns(sinusoidal_frequencies(128), 4096)
     >>> float((llama_2 >= 1).mean())
     0.71875
+
+    Source: Peng et al., YaRN (2023), section 3, the ratio of length and wavelength. https://arxiv.org/abs/2309.00071
     """
     _, omega = _frequencies("frequencies", frequencies)
     return omega * (integer("length", length, minimum=1) / (2 * math.pi))
@@ -87,6 +89,8 @@ def unseen_angles(
     array([0.   , 0.491, 0.357, 0.036])
     >>> unseen_angles(usual, 32, 256, stretched=linear_frequencies(8, 8)).round(3)
     array([0., 0., 0., 0.])
+
+    Source: a measure of this book, defined in extrapolation.md#angles.
     """
     xp, omega = _frequencies("frequencies", frequencies)
     after = omega if stretched is None else _frequencies("stretched", stretched)[1]

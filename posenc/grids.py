@@ -136,6 +136,8 @@ def coordinate_encoding(
     >>> codes = coordinate_encoding(grid_coordinates((2, 3)), 8)
     >>> bool(np.allclose(codes, grid_encoding((2, 3), 8)))
     True
+
+    Source: as `posenc.grid_encoding`; any points: in this book, grids.md#axes.
     """
     xp, t = as_places("coordinates", coordinates)
     if t.ndim < 2 or t.shape[-1] < 1:
@@ -169,6 +171,8 @@ def reorder_grid(codes: ArrayT, axes: int, source: Order, target: Order) -> Arra
     >>> ours, mae = (grid_encoding((3, 5), 16, order=order) for order in ("interleaved", "mae"))
     >>> bool((reorder_grid(mae, 2, "mae", "interleaved") == ours).all())
     True
+
+    Source: the orders of MAE in Hugging Face Transformers and of timm, compared in this book, grids.md#orders.
     """
     xp = floating(codes=codes)
     axes = integer("axes", axes, minimum=1)

@@ -57,6 +57,8 @@ def rbf_centers(n: int, sigma: float, *, spacing: float = 1.0) -> np.ndarray:
 
     >>> rbf_centers(5, 1.0)
     array([-3., -2., -1.,  0.,  1.,  2.,  3.,  4.,  5.,  6.,  7.])
+
+    Source: defined in this book, locality.md#bumps.
     """
     n = integer("n", n, minimum=1)
     sigma, spacing = number("sigma", sigma, above=0), number("spacing", spacing, above=0)
@@ -97,6 +99,8 @@ def rbf_encoding(
     array([[0.61, 1.  , 0.61, 0.14, 0.01],
            [0.14, 0.61, 1.  , 0.61, 0.14],
            [0.01, 0.14, 0.61, 1.  , 0.61]])
+
+    Source: defined in this book, locality.md#by-hand.
     """
     sigma = number("sigma", sigma, above=0)
     xp, t = positions_in(positions, dtype)
@@ -129,6 +133,8 @@ def rbf_kernel(offsets: int | ArrayLike, sigma: float, *, spacing: float = 1.0) 
 
     >>> rbf_kernel(4, 3.0).round(3)
     array([5.317, 5.172, 4.758, 4.141])
+
+    Source: derived in this book, locality.md#by-hand.
     """
     sigma, spacing = number("sigma", sigma, above=0), number("spacing", spacing, above=0)
     xp, k = as_positions(offsets, "offsets")
@@ -154,6 +160,8 @@ def gram_condition(codes: OneArray) -> float:
 
     >>> gram_condition(np.eye(3))
     1.0
+
+    Source: a measure of this book, defined in locality.md#condition.
     """
     xp = floating(codes=codes)
     if codes.ndim != 2 or 0 in codes.shape:
@@ -185,6 +193,8 @@ def gaussian_weights(n: int, std: float) -> np.ndarray:
     array([[0.574, 0.348, 0.078],
            [0.274, 0.452, 0.274],
            [0.078, 0.348, 0.574]])
+
+    Source: defined in this book, locality.md#blur.
     """
     t = np.arange(integer("n", n, minimum=1))
     std = number("std", std, above=0)
@@ -209,6 +219,8 @@ def total_variation(first: OneArray, second: OneArray) -> Array:
 
     >>> total_variation(np.array([0.5, 0.5, 0.0]), np.array([0.5, 0.0, 0.5])).item()
     0.5
+
+    Source: the usual distance of two distributions, in this book locality.md#blur.
     """
     xp = namespace(first=first, second=second)
     floating(first=first)
@@ -230,7 +242,10 @@ def total_variation(first: OneArray, second: OneArray) -> Array:
 
 
 class LocalityProfile(NamedTuple):
-    """How a score falls with distance, from `locality_profile`."""
+    """How a score falls with distance, from `locality_profile`.
+
+    Source: a measure of this book, defined in locality.md#two-things.
+    """
 
     nearer_wins: float
     """Share of the pairs of distances in which the nearer one has the higher score."""
@@ -261,6 +276,8 @@ def locality_profile(scores: ArrayLike) -> LocalityProfile:
     LocalityProfile(nearer_wins=1.0, ties=0.0, first_rise=None)
     >>> locality_profile(np.array([5.0, 3.0, 3.0, 4.0])).first_rise
     3
+
+    Source: a measure of this book, defined in locality.md#two-things.
     """
     _, s = as_numbers("scores", scores)
     if s.ndim != 1 or s.shape[0] < 2:

@@ -33,6 +33,8 @@ def integer_encoding(
     >>> integer_encoding(2, 4, start=1)
     array([[1., 1., 1., 1.],
            [2., 2., 2., 2.]])
+
+    Source: defined in this book, naive.md#integer-code.
     """
     dim = integer("dim", dim, minimum=1)
     start = integer("start", start, minimum=-(2**53))
@@ -75,6 +77,8 @@ def one_hot_encoding(
     array([[1., 0., 0.],
            [0., 1., 0.],
            [0., 0., 1.]])
+
+    Source: defined in this book, naive.md#one-hot.
     """
     if is_length(positions):
         size = integer("positions", positions, minimum=0) if size is None else size
@@ -107,6 +111,8 @@ def argmax_positions(encoding: OneArray, w_query: OneArray, w_key: OneArray) -> 
     >>> w = np.ones((4, 2))
     >>> argmax_positions(integer_encoding(5, 4), w, w)
     array([0, 4, 4, 4, 4])
+
+    Source: a measure of this book, defined in naive.md#ends.
     """
     scores = positional_scores(encoding, w_query, w_key)
     return namespace(scores).argmax(scores, axis=-1)

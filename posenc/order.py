@@ -29,6 +29,8 @@ def same_bag(first: Iterable[Hashable], second: Iterable[Hashable]) -> bool:
     True
     >>> same_bag("abb", "aab")
     False
+
+    Source: defined in this book, order.md#same-words.
     """
     return _count("first", first) == _count("second", second)
 
@@ -78,6 +80,8 @@ def invariance_error(f: Callable[[Array], Array], x: Array, permutation: Sequenc
     >>> import numpy as np
     >>> invariance_error(lambda x: x.sum(axis=0), np.eye(3), [2, 0, 1])
     0.0
+
+    Source: Zaheer et al., Deep Sets (2017), section 2, whose definition this measures. https://arxiv.org/abs/1703.06114
     """
     return _largest_difference(f(x[_check_permutation(permutation, x)]), f(x))
 

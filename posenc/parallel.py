@@ -115,6 +115,8 @@ def ring_work(n: int, world: int, *, scheme: Scheme = "contiguous") -> np.ndarra
            [10,  8,  8,  8],
            [10,  8,  8,  8],
            [10,  8,  8,  8]])
+
+    Source: counted in this book, parallel.md#balance.
     """
     shards = [
         shard_positions(n, rank, world, scheme=scheme) for rank in range(integer("world", world, minimum=1))

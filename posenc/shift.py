@@ -122,6 +122,8 @@ def sine_only_encoding(
     >>> sine_only_encoding(2, 4).round(4)
     array([[0.    , 0.    , 0.    , 0.    ],
            [0.8415, 0.0998, 0.01  , 0.001 ]])
+
+    Source: defined in this book, shift.md#sine-only.
     """
     dim = integer("dim", dim, minimum=1)
     return sinusoidal_encoding(positions, 2 * dim, base=base, dtype=dtype)[..., 0::2]
@@ -155,6 +157,8 @@ def relative_kernel(offsets: int | ArrayLike, dim: int, *, base: float = 10000.0
 
     >>> relative_kernel(4, 64).round(4)
     array([32.    , 30.9168, 28.3039, 25.587 ])
+
+    Source: derived from the code of Vaswani et al. (2017) in this book, shift.md#dot-product.
     """
     distance = code_distance(offsets, dim, base=base)
     return dim / 2 - distance**2 / 2
@@ -179,6 +183,8 @@ def alias_offsets(n: int, *, dim: int, tolerance: float | None = None, base: flo
     array([ 44, 333, 377, 666, 710, 754])
     >>> alias_offsets(100_000, dim=64)
     array([], dtype=int64)
+
+    Source: a measure of this book, defined in shift.md#aliasing.
     """
     n = integer("n", n, minimum=2)
     offsets = np.arange(1, n)
@@ -260,6 +266,8 @@ def split_block(block: ArrayT) -> tuple[ArrayT, ArrayT]:
     >>> total
     array([[-1.5,  3.5],
            [ 3.5,  1.5]])
+
+    Source: derived in this book, shift.md#split.
     """
     xp = floating(block=block)
     if block.ndim < 2 or tuple(block.shape[-2:]) != (2, 2):
@@ -288,6 +296,8 @@ def toeplitz_spread(scores: OneArray) -> Array:
 
     >>> toeplitz_spread(np.array([[0.0, 1.0], [2.0, 0.5]])).item()
     0.5
+
+    Source: a measure of this book, defined in shift.md#dot-product.
     """
     xp = _check_scores(scores)
     # max of −x rather than min with another filling: one way of lining up the diagonals is enough.
@@ -311,6 +321,8 @@ def offset_share(scores: OneArray) -> Array:
     >>> t = np.arange(5.0)
     >>> [offset_share(s).round(3).item() for s in (t[:, None] - t, t[:, None] * t)]
     [1.0, 0.153]
+
+    Source: a measure of this book, defined in shift.md#projections.
     """
     xp = _check_scores(scores)
     centred = scores - xp.mean(scores, axis=(-2, -1), keepdims=True)
@@ -348,6 +360,8 @@ def offset_head(
     >>> w_query, w_key = offset_head(3, 64)
     >>> positional_scores(sinusoidal_encoding(8, 64), w_query, w_key).argmax(axis=-1)
     array([3, 4, 5, 6, 7, 7, 7, 7])
+
+    Source: derived in this book, shift.md#offset-head.
     """
     factor = number("gain", gain, above=0)
     m = shift_matrix(offset, dim, base=base, dtype=dtype)

@@ -42,7 +42,7 @@ def sinusoidal_frequencies(dim: int, base: float = 10000.0) -> np.ndarray:
         base: above 1. The frequencies fall from 1 towards 1/base.
 
     Returns:
-        float64 NumPy array of shape (dim/2,), falling geometrically from 1.
+        float64 NumPy array of shape (dim/2,), in radians per position, falling geometrically from 1.
 
     >>> sinusoidal_frequencies(4)
     array([1.  , 0.01])
@@ -64,7 +64,7 @@ def sinusoidal_wavelengths(dim: int, base: float = 10000.0) -> np.ndarray:
         base: as in `posenc.sinusoidal_frequencies`.
 
     Returns:
-        float64 NumPy array of shape (dim/2,), rising geometrically.
+        float64 NumPy array of shape (dim/2,), in positions, rising geometrically.
 
     >>> sinusoidal_wavelengths(8).round(3).tolist()
     [6.283, 62.832, 628.319, 6283.185]
@@ -147,6 +147,8 @@ def code_distance(offsets: int | ArrayLike, dim: int, *, base: float = 10000.0) 
 
     >>> code_distance([0, 1, 2], 64).round(4)
     array([0.    , 1.4718, 2.7189])
+
+    Source: derived from the code of Vaswani et al. (2017) in this book, sinusoidal.md#unique.
     """
     freqs = sinusoidal_frequencies(dim, base)
     xp, k = as_positions(offsets, "offsets")
@@ -175,6 +177,8 @@ def decode_position(codes: OneArray, n: int, *, base: float = 10000.0) -> Array:
 
     >>> decode_position(sinusoidal_encoding([7, 4999], 64), 5000)
     array([   7, 4999])
+
+    Source: a nearest neighbour among the codes of Vaswani et al. (2017), in this book sinusoidal.md#unique.
     """
     n = integer("n", n, minimum=1)
     xp = floating(codes=codes)

@@ -54,13 +54,15 @@ def time_frequencies(dim: int, *, shortest: float, longest: float) -> np.ndarray
         longest: period of the slowest pair, in the same unit, above `shortest`.
 
     Returns:
-        float64 NumPy array of shape (dim/2,), falling geometrically.
+        float64 NumPy array of shape (dim/2,), in radians per unit of the times, falling geometrically.
 
     Raises:
         ValueError: dim is odd or below 4, or longest is not above shortest.
 
     >>> (2 * np.pi / time_frequencies(8, shortest=0.1, longest=100)).round(6)
     array([  0.1,   1. ,  10. , 100. ])
+
+    Source: derived in this book, times.md#scale.
     """
     dim = check_even_dim(dim)
     if dim < 4:
@@ -123,7 +125,7 @@ def to_seconds(times: Any, *, since: Any = None) -> np.ndarray:
             nanoseconds near `since` are kept.
 
     Returns:
-        float64 NumPy array of the shape of times.
+        float64 NumPy array of the shape of times, in seconds.
 
     Raises:
         TypeError: plain numbers, which have no unit, or months and years, which have no fixed length.
@@ -133,6 +135,8 @@ def to_seconds(times: Any, *, since: Any = None) -> np.ndarray:
     array([1.5 , 0.25])
     >>> to_seconds(["2026-03-01T00:00:01.5"], since="2026-03-01")
     array([1.5])
+
+    Source: defined in this book, times.md#units.
     """
     given = _dates("times", times)
     if np.datetime_data(given.dtype)[0] in ("ps", "fs", "as"):
@@ -177,6 +181,8 @@ def nearest_index(seconds: ArrayLike, marks: ArrayLike, *, within: float | None 
 
     >>> nearest_index([0.49, 2.1], [0.0, 0.5, 1.0, 1.5, 2.0])
     array([1, 4])
+
+    Source: defined in this book, times.md#units.
     """
     xp, t = as_times("seconds", seconds)
     marks_xp, m = as_times("marks", marks)
@@ -235,10 +241,13 @@ def periodic_frequencies(
         harmonics: an integer H for 1, 2, ..., H, or a list of harmonics, integers of at least 1.
 
     Returns:
-        float64 NumPy array (p · H,): the harmonics of the first period, then of the next.
+        float64 NumPy array (p · H,), in radians per unit of the times: the harmonics of the first period, then
+        of the next.
 
     >>> (2 * np.pi / periodic_frequencies([24, 168], 2)).round(6)
     array([ 24.,  12., 168.,  84.])
+
+    Source: derived in this book, times.md#circle.
     """
     every, counts = _check_periods(periods), _check_harmonics(harmonics)
     return (2 * math.pi * counts / every[:, None]).reshape(-1)

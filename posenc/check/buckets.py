@@ -34,6 +34,8 @@ def check_buckets(model: Any, ids: Tensor | None = None) -> Report:
     >>> bag = nn.Embedding(50, 8).eval()  # each token by itself
     >>> print(check_buckets(bag))
     left out  buckets of T5: no layer has a table relative_attention_bias
+
+    Source: a check of this book, explained in check.md#comparisons.
     """
     Called(model)
     ids, judged = some_tokens(model, ids), 0

@@ -31,6 +31,8 @@ def check_compile(model: Any, ids: Tensor | None = None) -> Report:
 
     >>> print(check_compile(torch.nn.Embedding(50, 8).eval()))
     ok        torch.compile: 2 graphs for 6 lengths, 1 for the first
+
+    Source: a check of this book, explained in check.md#comparisons.
     """
     called, ids = Called(model), some_tokens(model, ids)
     limit, counter = tolerance(called, ids), CompileCounter()

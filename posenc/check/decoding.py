@@ -37,6 +37,8 @@ def check_decoding(model: Any, ids: Tensor | None = None) -> Report:
     ok        rows of a batch: the same outputs, to 0
     left out  cache: the model takes no past_key_values or cache
     left out  pads: the model takes no attention_mask
+
+    Source: a check of this book, explained in check.md#comparisons.
     """
     called, ids = Called(model), some_tokens(model, ids)
     return Report(tuple(_Decoding(called, ids).findings()))

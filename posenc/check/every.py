@@ -38,6 +38,8 @@ def check_all(
     >>> bag = nn.Embedding(50, 8).eval()  # each token by itself
     >>> [finding.what for finding in check_all(bag, meant="causal").faults]
     ['order', 'who sees whom']
+
+    Source: a check of this book, explained in check.md#interface.
     """
     ids = some_tokens(model, ids)
     findings = [*check_order(model, ids).findings, *check_mask(model, ids, meant=meant).findings]

@@ -50,6 +50,8 @@ def check_layout(turn: Callable[[Tensor, Tensor], Any], dim: int = 64) -> Layout
     >>> found = check_layout(lambda x, positions: apply_rotary(x, positions, layout="half"))
     >>> found.layout, found.direction, found.start, round(found.base)
     ('half', 1, 0.0, 10000)
+
+    Source: a check of this book, explained in check.md#layout.
     """
     if not callable(turn):
         raise TypeError(f"turn must be a function of x and positions, got {type(turn).__name__}")

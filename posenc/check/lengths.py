@@ -30,6 +30,8 @@ def check_length(model: Any, ids: Tensor | None = None, *, limit: int | None = N
     >>> clamped = lambda ids, positions=ids: table(ids) + table(positions.clamp(max=15))
     >>> check_length(clamped, ids, limit=16).faults[0].look
     'a clamp'
+
+    Source: a check of this book, explained in check.md#comparisons.
     """
     called, ids = Called(model), some_tokens(model, ids)
     limit = limit_of(model) if limit is None else integer("limit", limit, minimum=8)
@@ -106,6 +108,8 @@ def check_precision(model: Any, ids: Tensor | None = None, *, far: int | None = 
     >>> bag = nn.Embedding(50, 8).eval()  # each token by itself
     >>> print(check_precision(bag))
     left out  precision: the model takes no positions
+
+    Source: a check of this book, explained in check.md#comparisons.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, of which copies are made, got {type(model).__name__}")

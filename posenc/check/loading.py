@@ -41,6 +41,8 @@ def check_loading(model: Any, ids: Tensor | None = None) -> Report:
     >>> print(check_loading(nn.Embedding(50, 8).eval()))
     ok        meta device and to_empty: the same outputs, to 0
     left out  frequencies: no buffer is called inv_freq
+
+    Source: a check of this book, explained in check.md#comparisons.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch module, of which copies are made, got {type(model).__name__}")

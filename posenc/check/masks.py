@@ -74,6 +74,8 @@ def check_mask(
     >>> bag = torch.nn.Embedding(50, 8).eval()  # each token by itself
     >>> check_mask(bag, meant="full").faults[0].says
     'output 0 does not see token 1, 46 such pairs of neighbours (meant: full)'
+
+    Source: a check of this book, explained in check.md#comparisons.
     """
     called, ids = Called(model), some_tokens(model, ids)
     if documents is not None:

@@ -34,6 +34,8 @@ def check_order(model: Any, ids: Tensor | None = None) -> Report:
     >>> bag = torch.nn.Embedding(50, 8).eval()  # each token by itself
     >>> check_order(bag).ok, check_order(bag).faults[0].look
     (False, 'where positions enter: none does, or all get the same')
+
+    Source: a check of this book, explained in check.md#comparisons.
     """
     called, ids = Called(model), some_tokens(model, ids)
     limit, outputs = tolerance(called, ids), called(ids)
@@ -62,6 +64,8 @@ def check_shift(model: Any, ids: Tensor | None = None, *, relative: bool | None 
     >>> report = check_shift(lambda ids, positions=ids: table(ids) + table(positions), ids)
     >>> {finding.what: finding.verdict for finding in report.findings}
     {'first position': 'ok', 'shift': 'note'}
+
+    Source: a check of this book, explained in check.md#comparisons.
     """
     called, ids = Called(model), some_tokens(model, ids)
     findings = [found] if (found := pad_row(model, ids)) else []

@@ -20,6 +20,8 @@ class Finding:
         number: the measured difference or count, as said in words; nan where nothing was measured.
         look: where to look, or the cause itself where it was proved; "" if nothing is to be done.
         section: where the book explains it, a page and a heading: "masks#left".
+
+    Source: a check of this book, explained in check.md#interface.
     """
 
     what: str
@@ -44,7 +46,10 @@ class Finding:
 
 @dataclass(frozen=True)
 class Report:
-    """Findings, the faults first. Print it for a text to read."""
+    """Findings, the faults first. Print it for a text to read.
+
+    Source: a check of this book, explained in check.md#interface.
+    """
 
     findings: tuple[Finding, ...]
 

@@ -46,6 +46,8 @@ def check_rotation(model: Any, ids: Tensor | None = None) -> Report:
     >>> bag = torch.nn.Embedding(50, 8).eval()  # each token by itself
     >>> print(check_rotation(bag))
     left out  rotations: no function apply_rotary_pos_emb was called
+
+    Source: a check of this book, explained in check.md#comparisons.
     """
     called, row = Called(model), some_tokens(model, ids)[:1]
     near = counted(row)

@@ -37,6 +37,8 @@ def check_slopes(model: Any, ids: Tensor | None = None) -> Report:
     >>> bag = torch.nn.Embedding(50, 8).eval()  # each token by itself
     >>> print(check_slopes(bag))
     left out  slopes of ALiBi: no function with alibi in its name was called
+
+    Source: a check of this book, explained in check.md#comparisons.
     """
     called, ids = Called(model), some_tokens(model, ids)
     home, made = sys.modules.get(type(model).__module__), list[Tensor]()

@@ -68,6 +68,8 @@ def check(name: str, solution: Callable[..., Any], lang: str = "en") -> bool:
     >>> check("primer-split-heads", lambda x, heads: None)
     Not yet: split_heads returned nothing when called with an array of shape (2, 3, 8), 2: is there a `return`?
     False
+
+    Source: the exercises of this book, exercises/index.md#in-code.
     """
     if name not in EXERCISES:
         near = difflib.get_close_matches(str(name), EXERCISES, n=1) or [

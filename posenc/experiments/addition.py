@@ -71,6 +71,8 @@ def train_steps(
     [0.15, 0.15, 0.0]
     >>> bool((run.codes[3] == run.codes[0]).all())
     True
+
+    Source: an experiment of this book, described in addition.md#fixed-and-trained.
     """
     if not isinstance(encoding, nn.Module):
         raise TypeError(f"encoding must be a torch.nn.Module, got {type(encoding).__name__}")
@@ -165,6 +167,8 @@ def probe_sum(
     >>> result = probe_sum(16, n_tokens=20, length=10)
     >>> result.nearest_token, result.nearest_position
     (1.0, 1.0)
+
+    Source: an experiment of this book, described in addition.md#pollution.
     """
     dim = check_even_dim(dim)
     n_tokens = integer("n_tokens", n_tokens, minimum=2)

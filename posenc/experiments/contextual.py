@@ -86,6 +86,8 @@ def train_sentence_task(
     >>> result = train_sentence_task(ContextualPositions(32, max_position=8))
     >>> result.accuracy[48, 8] > 0.99, result.accuracy[192, 8] > 0.99
     (True, True)
+
+    Source: an experiment of this book, described in contextual.md#task.
     """
     check_layers(contextual=contextual, rotary=rotary, gate=gate)
     if contextual is not None and not hasattr(contextual, "positions"):

@@ -96,6 +96,8 @@ def train_terms(
     >>> result = train_terms("back", steps=2)
     >>> list(result.accuracy_without)
     ['word_word', 'word_place', 'place_word', 'place_place', 'places']
+
+    Source: an experiment of this book, described in disentangled.md#used.
     """
     for name, value, known in (("task", task, ASKED_TASKS), ("without", without, (*TERMS, None))):
         if value not in known:

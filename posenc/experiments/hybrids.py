@@ -95,6 +95,8 @@ def train_mix(
     >>> scores, _ = train_mix("wwwn", "back", settings=Settings(steps=2, asked_tokens=1024))
     >>> list(scores), len(scores["wwwn"])
     (['wwwn', 'wwwl'], 5)
+
+    Source: an experiment of this book, described in hybrids.md#mixes.
     """
     if not isinstance(mix, str) or not mix or set(mix) - set(_KINDS):
         raise ValueError(f"mix must be letters among {', '.join(_KINDS)}, one a layer, got {mix!r}")
@@ -152,6 +154,8 @@ def train_counter(
     >>> share, _ = train_counter(start=False, words="same", settings=Settings(steps=2))
     >>> share == 1 / 32
     True
+
+    Source: an experiment of this book, described in hybrids.md#learned.
     """
     if words not in ("random", "same"):
         raise ValueError(f"words must be random or same, got {words!r}")
@@ -197,6 +201,8 @@ def probe_position(task: str | None = "language", *, seed: int = 0, steps: int =
     >>> found = probe_position(None)
     >>> found["embedding"] > 7.5, found["layer 1"] < 7.5
     (True, True)
+
+    Source: an experiment of this book, described in hybrids.md#mixes.
     """
     name = "back" if task is None else task
     settings = Settings(steps=integer("steps", steps, minimum=1), asked_tokens=1024)

@@ -26,7 +26,10 @@ __all__ = ["ReleasedModel", "model_table", "released_models", "rotations"]
 
 @dataclass(frozen=True)
 class ReleasedModel:
-    """The facts of one model. `config` has no model_type if the model's class is not in transformers."""
+    """The facts of one model. `config` has no model_type if the model's class is not in transformers.
+
+    Source: the files that the models were released with, in this book models.md#table.
+    """
 
     name: str
     year: int
@@ -47,6 +50,8 @@ def released_models() -> tuple[ReleasedModel, ...]:
 
     >>> [model.name for model in released_models()[:3]]
     ['Transformer', 'BERT', 'GPT-2']
+
+    Source: the files that the models were released with, in this book models.md#table.
     """
     text = files("posenc.experiments").joinpath("models.json").read_text(encoding="utf-8")
     return tuple(ReleasedModel(**row) for row in json.loads(text))
@@ -66,6 +71,8 @@ def rotations(name: str) -> dict[str, LayerRotation]:
 
     >>> {kind: rotation.base for kind, rotation in rotations("Gemma 3").items()}
     {'sliding_attention': 10000.0, 'full_attention': 1000000.0}
+
+    Source: the files that the models were released with, in this book models.md#patterns.
     """
     model = next((model for model in released_models() if model.name == name), None)
     if model is None or model.way != "rope":
@@ -122,6 +129,8 @@ def model_table(*, lang: Literal["en", "zh"] = "en") -> str:
 
     >>> model_table().splitlines()[2].split(" | ")[0]
     '| [Transformer](sinusoidal.md){#row-transformer}'
+
+    Source: the files that the models were released with, in this book models.md#table.
     """
     if lang not in _WORDS:
         raise ValueError(f'lang must be "en" or "zh", got {lang!r}')

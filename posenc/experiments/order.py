@@ -67,6 +67,8 @@ def train_order_task(
     >>> from posenc.nn import SinusoidalEncoding
     >>> train_order_task().accuracy, train_order_task(SinusoidalEncoding(32, dropout=0.0)).accuracy
     (0.5, 1.0)
+
+    Source: an experiment of this book, described in order.md#order-task.
     """
     n_tokens = integer("n_tokens", n_tokens, minimum=2)
     dim = check_even_dim(dim)

@@ -251,6 +251,8 @@ def train_recipe(
     >>> found = train_recipe("no document masks", steps=Steps(first=2, further=2, asked_tokens=1024))
     >>> list(found.long), len(found.depth["needle"]), len(found.by_position)
     (['needle', 'recall', 'sort', 'language'], 4, 4)
+
+    Source: an experiment of this book, described in recipe.md#experiment.
     """
     if way not in WAYS:
         raise ValueError(f"way must be one of {', '.join(WAYS)}, got {way!r}")

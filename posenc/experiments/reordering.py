@@ -33,6 +33,8 @@ def reordering_sentences() -> dict[str, str]:
     >>> sentences = reordering_sentences()
     >>> len(sentences), sentences["我 爱 你 ."], sentences["你 今天 想 我"]
     (192, 'I love you .', 'you miss me today')
+
+    Source: written for this book, reordering.md#language.
     """
     pairs = {}
     for (subject, (i, _)), (other, (_, me)) in itertools.permutations(_PRONOUNS.items(), 2):
@@ -99,6 +101,8 @@ def train_reordering(
     1.0
     >>> train_reordering().accuracy <= 0.5
     True
+
+    Source: an experiment of this book, described in reordering.md#models.
     """
     dim = check_even_dim(dim)
     steps = integer("steps", steps, minimum=1)

@@ -39,6 +39,8 @@ def hybrid_results() -> dict[str, Any]:
     >>> results = hybrid_results()
     >>> results["lengths"]
     [32, 40, 64, 128, 256]
+
+    Source: an experiment of this book, described in hybrids.md#learned.
     """
     return _kept("hybrids")
 
@@ -54,6 +56,8 @@ def recipe_results() -> dict[str, Any]:
     >>> results = recipe_results()
     >>> len(results["ways"]), len(results["ways"]["neither"]["seeds"])
     (8, 3)
+
+    Source: an experiment of this book, described in recipe.md#experiment.
     """
     return _kept("recipe")
 
@@ -91,6 +95,8 @@ def term_results() -> list[TermsResult]:
 
     >>> len(term_results())
     100
+
+    Source: an experiment of this book, described in disentangled.md#used.
     """
     runs = _kept("disentangled")["runs"]
     return [TermsResult(**{**row, "trained": tuple(row["trained"])}) for row in runs]
@@ -126,6 +132,8 @@ def deployment_table(*, lang: Literal["en", "zh"] = "en") -> str:
 
     >>> deployment_table().splitlines()[0]
     '| Layer | eager | graphs | compiled | exported | ONNX | autocast | saved |'
+
+    Source: measured in this book, deployment.md#what-works.
     """
     if lang not in _HEADS:
         raise ValueError(f'lang must be "en" or "zh", got {lang!r}')

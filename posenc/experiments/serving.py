@@ -26,6 +26,8 @@ class KeyValueCache(NamedTuple):
         keys: float64 (2, ..., slots, 16), turned by their positions.
         values: float64 (2, ..., slots, 16).
         positions: integers (..., slots); −1 where a slot holds nothing that may be seen.
+
+    Source: written for this book, serving.md#static.
     """
 
     keys: np.ndarray
@@ -101,6 +103,8 @@ def cached_pass(
     >>> last, _ = cached_pass(x[4:], np.array([4]), cache)
     >>> bool(np.allclose(last, full[4:], atol=1e-14))
     True
+
+    Source: written for this book, serving.md#prefill.
     """
     if hidden is not None and window is not None:
         raise ValueError("hidden must hold the window, too: give either hidden or window, got both")
@@ -138,6 +142,8 @@ def largest_error(found: np.ndarray, wanted: np.ndarray) -> float:
 
     >>> largest_error(np.array([1.0, 2.0]), np.array([1.0, 2.5])), largest_error(np.ones(2), np.ones(2) + 1e-15)
     (0.5, 0.0)
+
+    Source: a measure of this book, used in serving.md#prefill.
     """
     largest = float(np.abs(found - wanted).max())
     return 0.0 if largest < 1e-12 else float(f"{largest:.2g}")

@@ -72,6 +72,8 @@ def train_gap_task(
     >>> result = train_gap_task(TimeEncoding(16, shortest=2.0, longest=32.0))
     >>> result.by_seconds[30.0] > 0.99, result.by_index[30.0] < 0.7
     (True, True)
+
+    Source: an experiment of this book, described in times.md#frame-rate.
     """
     if not isinstance(encoding, nn.Module):
         raise TypeError(f"encoding must be a torch.nn.Module, got {type(encoding).__name__}")

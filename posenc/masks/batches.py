@@ -55,6 +55,8 @@ def pad_batch(
     >>> padding_mask
     array([[False, False, False],
            [ True,  True, False]])
+
+    Source: defined in this book, masks.md#rectangle.
     """
     check_side(side)
     rows, xp = as_rows("sequences", sequences)
@@ -88,6 +90,8 @@ def positions_from_mask(padding_mask: ArrayT) -> ArrayT:
 
     >>> positions_from_mask(np.array([[True, True, False, False, False]]))
     array([[0, 0, 0, 1, 2]])
+
+    Source: defined in this book, masks.md#left.
     """
     xp = check_mask("padding_mask", padding_mask, 1)
     real = xp.astype(xp.logical_not(padding_mask), xp.int64)
@@ -153,6 +157,9 @@ def document_ids(lengths: Sequence[int] | Array, n: int | None = None, *, like: 
 
     >>> document_ids([3, 2], 6)
     array([ 0,  0,  0,  1,  1, -1])
+
+    Source: Krell et al., Efficient Sequence Packing without Cross-contamination (2021).
+    https://arxiv.org/abs/2107.02027
     """
     counts, numbers, xp = as_counts(lengths, like, minimum=1)
     if counts.ndim != 1:
@@ -186,6 +193,9 @@ def document_positions(documents: Array) -> Array:
 
     >>> document_positions(np.array([0, 0, 0, 1, 1, -1]))
     array([0, 1, 2, 0, 1, 0])
+
+    Source: Krell et al., Efficient Sequence Packing without Cross-contamination (2021).
+    https://arxiv.org/abs/2107.02027
     """
     xp = check_documents(documents)
     # All rows in one line: every row begins with a start, so each place follows a start of its own row.

@@ -88,6 +88,8 @@ def key_padding_mask(
     >>> key_padding_mask([3, 1], 4)
     array([[False, False, False,  True],
            [False,  True,  True,  True]])
+
+    Source: the `key_padding_mask` of torch.nn.MultiheadAttention, True at pads; in this book masks.md#key-mask.
     """
     check_side(side)
     counts, numbers, xp = as_counts(lengths, like, minimum=0)
@@ -154,6 +156,8 @@ def combine_masks(padding_mask: Array, *, mask: Array | None = None) -> Array:
     <BLANKLINE>
            [[0, 1],
             [0, 0]]])
+
+    Source: defined in this book, masks.md#key-mask.
     """
     xp = check_mask("padding_mask", padding_mask, 1)
     keys = padding_mask[..., None, :]
@@ -196,6 +200,8 @@ def multihead_mask(mask: Array, num_heads: int) -> Array:
 
     >>> multihead_mask(causal_mask(2)[None], 4).shape
     (4, 2, 2)
+
+    Source: the `attn_mask` of torch.nn.MultiheadAttention; in this book masks.md#no-key.
     """
     xp = _check_batch_of_masks(mask)
     return xp.repeat(mask, integer("num_heads", num_heads, minimum=1), axis=0)
@@ -224,6 +230,8 @@ def sdpa_mask(mask: Array) -> Array:
     >>> sdpa_mask(causal_mask(2)[None])
     array([[[[ True, False],
              [ True,  True]]]])
+
+    Source: the `attn_mask` of torch.nn.functional.scaled_dot_product_attention; in this book masks.md#key-mask.
     """
     xp = _check_batch_of_masks(mask)
     return xp.logical_not(mask)[:, None, ...]
@@ -245,6 +253,8 @@ def empty_rows(mask: Array) -> Array:
 
     >>> empty_rows(combine_masks(key_padding_mask([1], 3, side="left"), mask=causal_mask(3)))
     array([[ True,  True, False]])
+
+    Source: defined in this book, masks.md#no-key.
     """
     xp = check_mask("mask", mask, 2)
     return xp.all(mask, axis=-1)
@@ -273,6 +283,8 @@ def safe_mask(mask: ArrayT) -> ArrayT:
     >>> safe_mask(np.array([[True, True], [True, False]]))
     array([[False, False],
            [ True, False]])
+
+    Source: derived in this book, masks.md#no-key.
     """
     xp = check_mask("mask", mask, 2)
     opened: ArrayT = xp.logical_and(mask, xp.logical_not(empty_rows(mask))[..., None])

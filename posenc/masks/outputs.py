@@ -30,6 +30,8 @@ def apply_output_mask(x: ArrayT, padding_mask: Array) -> ArrayT:
     >>> from posenc.masks import key_padding_mask
     >>> apply_output_mask(np.ones((1, 3, 2)), key_padding_mask([2], 3))[0].tolist()
     [[1.0, 1.0], [1.0, 1.0], [0.0, 0.0]]
+
+    Source: defined in this book, masks.md#output-mask.
     """
     xp, mask = _mask_of_rows("x", x, padding_mask)
     zeroed: ArrayT = xp.where(mask, xp.zeros_like(x), x)
@@ -60,6 +62,8 @@ def masked_mean(x: Array, padding_mask: Array) -> Array:
     >>> from posenc.masks import key_padding_mask
     >>> masked_mean(np.array([[1.0, 3.0, 100.0]]), key_padding_mask([2], 3))
     array([2.])
+
+    Source: defined in this book, masks.md#output-mask.
     """
     xp, mask = _mask_of_rows("x", x, padding_mask)
     axis = padding_mask.ndim - 1
@@ -92,6 +96,8 @@ def masked_loss(losses: Array, padding_mask: Array) -> Array:
     >>> from posenc.masks import key_padding_mask
     >>> float(masked_loss(np.array([[2.0, 4.0, 9.0]]), key_padding_mask([2], 3)))
     3.0
+
+    Source: defined in this book, masks.md#loss.
     """
     xp, mask = _mask_of_rows("losses", losses, padding_mask)
     if losses.shape != padding_mask.shape:
@@ -123,6 +129,8 @@ def leak_in(weights: Array, padding_mask: Array) -> float:
     >>> from posenc.masks import key_padding_mask
     >>> leak_in(np.full((4, 4), 0.25), key_padding_mask(3, 4))
     0.25
+
+    Source: a measure of this book, defined in masks.md#leak-in.
     """
     return _leak(weights, padding_mask, to_pads=True)
 
@@ -148,6 +156,8 @@ def leak_out(weights: Array, padding_mask: Array) -> float:
     >>> from posenc.masks import key_padding_mask
     >>> leak_out(np.full((4, 4), 0.25), key_padding_mask(3, 4))
     0.75
+
+    Source: a measure of this book, defined in masks.md#leak-out.
     """
     return _leak(weights, padding_mask, to_pads=False)
 

@@ -120,6 +120,8 @@ def check_padding(
     >>> print(check_padding(lambda x, mask: dot_product_attention(x, x, x)[0], tokens))
     pads on the right: outputs change by 0.41: what the pads hold gets in
     pads on the left: outputs change by 0.41: what the pads hold gets in
+
+    Source: a check of this book, explained in masks.md#check-your-model.
     """
     if not callable(model):
         raise TypeError(f"model must be a function of a batch and its mask, got {type(model).__name__}")

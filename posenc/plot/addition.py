@@ -28,6 +28,8 @@ def vector_sum(embedding: Array, codes: Array, *, ax: Axes | None = None, lang: 
     Args:
         embedding: shape (2,).
         codes: shape (n, 2), one to three codes.
+
+    Source: a picture of this book, drawn in addition.md#plane.
     """
     e, rows = as_numbers("embedding", embedding, (2,)), as_numbers("codes", codes, ("n", 2), most=3)
     sums = add_positions(np.broadcast_to(e, rows.shape), rows)
@@ -71,6 +73,8 @@ def table_sum(x: Array, pe: Array, *, tokens: Sequence[str] | None = None, lang:
     Args:
         x, pe: embeddings and codes, shape (seq, dim).
         tokens: names of the rows; their positions if None.
+
+    Source: a picture of this book, drawn in addition.md#shapes.
     """
     embeddings = as_numbers("x", x, ("seq", "dim"))
     codes = as_numbers("pe", pe, embeddings.shape)
@@ -104,6 +108,8 @@ def training_panels(
             `posenc.experiments.TrainingSteps`; one to four steps.
         codes: the same of the codes, shape (steps + 1, n_positions, dim).
         tokens: names of the embeddings; their ids if None.
+
+    Source: a picture of this book, drawn in addition.md#fixed-and-trained.
     """
     above = as_numbers("embedding", embedding, ("steps + 1", "n_tokens", "dim"), most=5)
     steps = len(above) - 1

@@ -30,6 +30,8 @@ def alibi_maps(slopes: Sequence[float] | Array, n: int, *, lang: Lang = "en") ->
     Args:
         slopes: one to four, at least 0.
         n: number of tokens, at least 1.
+
+    Source: a picture of this book, drawn in alibi.md#formula.
     """
     shown = _slopes(slopes, 4, low=0)
     biases = alibi_bias(shown, integer("n", n, minimum=1))
@@ -62,6 +64,8 @@ def alibi_weights(
     Args:
         slopes: one to six, above 0.
         n: distances 0..n−1, at least 2.
+
+    Source: a picture of this book, drawn in alibi.md#slopes.
     """
     shown = _slopes(slopes, len(COLORS), above=0)
     distance = np.arange(integer("n", n, minimum=2))
@@ -86,6 +90,8 @@ def alibi_rows(scores: Array, slopes: Sequence[float] | Array, *, lang: Lang = "
     Args:
         scores: of the query and every key before the bias, shape (n,).
         slopes: one to four, at least 0; 0 is attention without a bias.
+
+    Source: a picture of this book, drawn in alibi.md#never-hard.
     """
     content = as_numbers("scores", scores, ("n",))
     shown = _slopes(slopes, 4, low=0)

@@ -31,6 +31,8 @@ def attention_map(
         weights: shape (n_q, n_k), as `posenc.dot_product_attention` returns them.
         queries, keys: labels of the rows and columns, such as tokens; positions if None.
         mask: bool (n_q, n_k); True cells are crossed out.
+
+    Source: a picture of this book, drawn in primer.md#attention.
     """
     shown = as_numbers("weights", weights, ("n_q", "n_k"))
     rows, columns = as_names("queries", queries, len(shown)), as_names("keys", keys, shown.shape[1])

@@ -42,6 +42,8 @@ def curves(
         broad: whether the first curve is drawn broad, so that it shows under others that lie on it.
         trained: length of training, a vertical line.
         chance: what guessing would give, a level line with its number.
+
+    Source: a picture of this book, drawn first in order.md#order-task.
     """
     shown = as_labelled("curves", curves, ("n",), same_length=x is not None)
     n = max(map(len, shown.values()))

@@ -53,6 +53,8 @@ def seen_angles(
             training.
         pairs: which of them to show, one to four.
         trained, length: of training, and the longer one.
+
+    Source: a picture of this book, drawn in extrapolation.md#angles.
     """
     shown = as_labelled("methods", methods, ("pairs",), most=4, same_length=True, low=0)
     usual = next(iter(shown.values()))
@@ -87,6 +89,8 @@ def cosine_sums(
         bases: as in `posenc.sinusoidal_frequencies`, one to six.
         dim: width that is turned, even.
         n: distances 1..n, at least 2, drawn on a logarithmic axis.
+
+    Source: a picture of this book, drawn in extrapolation.md#sums.
     """
     shown = as_numbers("bases", bases, ("n",), most=len(COLORS), above=1)
     n = integer("n", n, minimum=2)
@@ -129,6 +133,8 @@ def distance_weights(panels: Mapping[str, Array], *, trained: int | None = None,
         panels: title to weights (heads, n) of the distances 0..n−1, between 0 and 1; one to four titles, one
             to six heads.
         trained: length of training; the distances within it are shaded where a panel has others.
+
+    Source: a picture of this book, drawn in extrapolation.md#live.
     """
     shown = as_labelled("panels", panels, ("heads", "n"), most=4, low=0, high=1 + 1e-3)
     for name, weights in shown.items():
@@ -167,6 +173,8 @@ def accuracy_by_length(
         lengths: of the texts, ascending, at least 1.
         trained: length of training, drawn as a line.
         chance: accuracy of guessing, drawn as a line.
+
+    Source: a picture of this book, drawn in extrapolation.md#experiment.
     """
     n = as_lengths(lengths)
     check_labelled("panels", panels, 30)
@@ -221,6 +229,8 @@ def score_by_position(
         measure: what they are, accuracies between 0 and 1 or perplexities of at least 1.
         trained: length of training; positions up to it are shaded.
         chance: score of guessing, drawn as a line.
+
+    Source: a picture of this book, drawn in extrapolation.md#by-position.
     """
     if measure not in ("accuracy", "perplexity"):
         raise ValueError(f'measure must be "accuracy" or "perplexity", got {measure!r}')

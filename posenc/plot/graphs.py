@@ -35,6 +35,8 @@ def graph_codes(graph: Any, places: Array, codes: Mapping[str, Array], *, lang: 
         places: where to draw each node, (n, 2): any layout, such as those of networkx.
         codes: label to the values of the nodes, (n,), in the order of the rows of graph; one to six. Not inf:
             draw 1 / (1 + distance) of nodes that no path reaches.
+
+    Source: a picture of this book, drawn in graphs.md#graphs.
     """
     given = as_numbers("graph", graph, ("n", "n")) if isinstance(graph, list) or is_array(graph) else graph
     edges = adjacency(given).tocoo()

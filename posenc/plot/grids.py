@@ -23,6 +23,8 @@ def grid_maps(maps: Mapping[str, Array], place: tuple[int, int], *, lang: Lang =
     Args:
         maps: label to numbers, shape (rows, columns); one to four, of the same number of rows.
         place: row and column of the place that the numbers are about.
+
+    Source: a picture of this book, drawn in grids.md#axes.
     """
     shown = as_labelled("maps", maps, ("rows", "columns"), most=4, same_length=True)
     if not isinstance(place, Sequence | np.ndarray) or len(place) != 2:
@@ -53,6 +55,8 @@ def axis_pairs(
         frequencies: label to frequencies (axes, dim/2) as in `posenc.rotary.apply_rotary_axes`; one to three, each
             a panel, with at most six axes. Where a frequency is 0 there is no mark.
         names: of the axes; their numbers if None.
+
+    Source: a picture of this book, drawn in grids.md#mrope.
     """
     shown = as_labelled("frequencies", frequencies, ("axes", "dim/2"), most=3, same_length=True)
     count = len(next(iter(shown.values())))

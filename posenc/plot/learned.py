@@ -20,6 +20,8 @@ def table_lengths(tables: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
     Args:
         tables: label to table (length, dim), one to four. Colours run from −m to m, m being the largest
             absolute value of all.
+
+    Source: a picture of this book, drawn in learned.md#interpolation.
     """
     shown = as_labelled("tables", tables, ("length", "dim"), most=4)
     longest = max(len(table) for table in shown.values())

@@ -24,6 +24,8 @@ def rbf_bumps(n: int, centers: Array, sigma: float, *, lang: Lang = "en") -> Axe
     Args:
         n: number of positions, at least 2.
         centers, sigma: as in `posenc.rbf_encoding`.
+
+    Source: a picture of this book, drawn in locality.md#bumps.
     """
     n = integer("n", n, minimum=2)
     t0 = (n - 1) // 2
@@ -51,6 +53,8 @@ def attention_blurs(n: int, sigma: float, peaks: Sequence[float], *, lang: Lang 
         n: number of positions, at least 2.
         sigma: width of the bumps.
         peaks: one to four heights of the scaled kernel, above 0.
+
+    Source: a picture of this book, drawn in locality.md#blur.
     """
     n = integer("n", n, minimum=2)
     t = (n - 1) // 2
@@ -84,6 +88,8 @@ def locality_curves(scores: Mapping[str, Array], *, weights: bool = True, lang: 
         scores: label to scores (n,) at the distances 0, 1, ..., n − 1, one to six of them, scaled as softmax
             gets them.
         weights: whether to draw the lower panel.
+
+    Source: a picture of this book, drawn in locality.md#two-things.
     """
     shown = as_labelled("scores", scores, ("n",))
     falls = {label: values - values[0] for label, values in shown.items()}

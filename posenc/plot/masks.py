@@ -33,6 +33,8 @@ def attention_pair(
         padding_mask: bool (n,), True at pads.
 
     Above each map stands how much attention the real queries spend on pads.
+
+    Source: a picture of this book, drawn in masks.md#leak-in.
     """
     pads = as_mask("padding_mask", padding_mask, ("n",))
     n = len(pads)
@@ -70,6 +72,8 @@ def leak_paths(
         padding_mask: bool (n,), True at pads.
 
     At the right of each layer stand its two leaks, `leak_in` and `leak_out`.
+
+    Source: a picture of this book, drawn in masks.md#leak-out.
     """
     pads = as_mask("padding_mask", padding_mask, ("n",))
     n = len(pads)
@@ -112,6 +116,8 @@ def mask_maps(masks: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
 
     Args:
         masks: a title and a bool mask (n_q, n_k), True where not allowed; one to three.
+
+    Source: a picture of this book, drawn in masks.md#no-key.
     """
     check_labelled("masks", masks, 3)
     shown = {name: as_mask(f"masks[{name!r}]", mask, ("n_q", "n_k")) for name, mask in masks.items()}
@@ -143,6 +149,8 @@ def output_mask_bars(
         changes: the name of a case, and its change without and with an output mask.
 
     Changes below 1e-9 are rounding and stand as 0.
+
+    Source: a picture of this book, drawn in masks.md#output-mask.
     """
     values = np.stack(list(as_labelled("changes", changes, (2,), most=math.inf, low=0).values()))
     ax = given_or_new(ax, 0.9 + 0.62 * len(changes))
@@ -174,6 +182,8 @@ def padding_sides(lengths: Sequence[int], *, lang: Lang = "en") -> Figure:
 
     Args:
         lengths: number of real tokens of each sequence; at least one, each from 1 to 12.
+
+    Source: a picture of this book, drawn in masks.md#left.
     """
     counts = as_integers("lengths", lengths, 1)
     if max(counts) > 12:

@@ -24,6 +24,8 @@ def sum_bars(
     Args:
         embedding: shape (dim,).
         codes: label to code (dim,), a group of dim bars each.
+
+    Source: a picture of this book, drawn in naive.md#energy.
     """
     word_vector = as_numbers("embedding", embedding, ("dim",))
     shown = as_labelled("codes", codes, word_vector.shape, most=math.inf)
@@ -51,6 +53,8 @@ def score_curves(scores: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
 
     Args:
         scores: label to scores (heads, n).
+
+    Source: a picture of this book, drawn in naive.md#ends.
     """
     shown = as_labelled("scores", scores, ("heads", "n"), most=math.inf)
     figure, axes = new_figure(2.6, columns=len(shown), sharey=True)
@@ -75,6 +79,8 @@ def distance_profiles(codes: Mapping[str, Array], position: int, *, lang: Lang =
     Args:
         codes: label to codes (n, dim), one to six; n the same for all, dim may differ.
         position: t, in 0..n−1.
+
+    Source: a picture of this book, drawn in naive.md#wish-list.
     """
     shown = as_labelled("codes", codes, ("n", "dim"), same_length=True)
     t = check_index("position", position, len(next(iter(shown.values()))))

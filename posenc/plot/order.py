@@ -37,6 +37,8 @@ def order_blindness(
     Args:
         first, second: the tokens in the two orders.
         first_outputs, second_outputs: the output vectors, shape (n, d), a row for each token.
+
+    Source: a picture of this book, drawn in order.md#pooling.
     """
     if len(first) == 0 or not same_bag(first, second):
         raise ValueError(f"first and second must hold the same tokens, got {list(first)} and {list(second)}")

@@ -23,6 +23,8 @@ def shard_rows(n: int, world: int, *, ax: Axes | None = None, lang: Lang = "en")
     Args:
         n: tokens, at most 32, a multiple of 2 · world; see `posenc.shard_positions`.
         world: number of ranks.
+
+    Source: a picture of this book, drawn in parallel.md#balance.
     """
     n, world = _at_most("n", n, 32), integer("world", world, minimum=1)
     ranks = np.empty((len(_SCHEMES), n), dtype=int)
@@ -48,6 +50,8 @@ def ring_schedule(n: int, world: int, *, lang: Lang = "en") -> Figure:
 
     Args:
         n, world: as in `posenc.shard_positions`, n a multiple of 2 · world; at most 8 ranks.
+
+    Source: a picture of this book, drawn in parallel.md#balance.
     """
     world = _at_most("world", world, 8)
     works = [ring_work(n, world, scheme=scheme) for scheme in _SCHEMES]

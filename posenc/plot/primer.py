@@ -39,6 +39,8 @@ def position_entries(*, ax: Axes | None = None, lang: Lang = "en") -> Axes:
     a dashed frame and an arrow from the right, with the shape of what enters.
 
     Args:
+
+    Source: a picture of this book, drawn in primer.md#entries.
     """
     height = PITCH * len(STEPS) + 4
     ax = given_or_new(ax, height / 72)

@@ -17,6 +17,8 @@ def timeline(events: Mapping[str, Mapping[str, float]], *, ax: Axes | None = Non
 
     Args:
         events: the name of each event and its year, by kind, one to six kinds; 2017.5 is the middle of 2017.
+
+    Source: a picture of this book, drawn in references.md#timeline.
     """
     check_labelled("events", events)
     dated: list[tuple[float, str, str]] = []

@@ -23,6 +23,8 @@ def bias_curves(biases: Mapping[str, Array], *, trained: int | None = None, lang
     Args:
         biases: label to bias (n,) of the offsets −(n − 1), ..., 0, one to six of them.
         trained: length of the sentences it was trained on, if that is to be marked; at least 1.
+
+    Source: a picture of this book, drawn in relative.md#three-back.
     """
     shown = as_labelled("biases", biases, ("n",))
     if trained is not None:

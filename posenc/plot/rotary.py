@@ -31,6 +31,8 @@ def rotating_pairs(
         places: positions (t, u) of query and key, one to four of them.
         dim: width, even and at most 12, so that dials stay readable.
         base: as in `posenc.sinusoidal_frequencies`.
+
+    Source: a picture of this book, drawn in rotary.md#two-arrows.
     """
     half = check_dial_dim(dim) // 2
     spots = as_numbers("places", places, ("n", 2), most=4)
@@ -63,6 +65,8 @@ def head_scores(
     Args:
         wavelengths: in positions, one for each head, at most six.
         n: offsets from 0 to n.
+
+    Source: a picture of this book, drawn in rotary.md#heads.
     """
     omega = head_frequencies(as_numbers("wavelengths", wavelengths, ("heads",), most=len(COLORS)))
     n = integer("n", n, minimum=2)
@@ -91,6 +95,8 @@ def period_comb(period: float, position: int, *, ax: Axes | None = None, lang: L
     Args:
         period: in positions, above 0.
         position: t, that of the query, at least 0.
+
+    Source: a picture of this book, drawn in rotary.md#false.
     """
     period = number("period", period, above=0)
     t = integer("position", position, minimum=0)
@@ -120,6 +126,8 @@ def score_decay(dim: int, *, lang: Lang = "en") -> Figure:
 
     Args:
         dim: width, even.
+
+    Source: a picture of this book, drawn in rotary.md#decay.
     """
     q, other = np.random.default_rng(0).normal(size=(2, 500, check_even_dim(dim)))
     offsets = np.arange(200)

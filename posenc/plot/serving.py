@@ -23,6 +23,8 @@ def cache_slots(caches: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
     Args:
         caches: a title and whole numbers (2, tokens, slots): the number of the token in each slot, −1 for none, and
             its position; one to three.
+
+    Source: a picture of this book, drawn in serving.md#evict.
     """
     shown = as_labelled("caches", caches, (2, "tokens", "slots"), most=3, low=-1, high=99)
     steps = max(tables.shape[1] for tables in shown.values())

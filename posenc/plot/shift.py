@@ -48,6 +48,8 @@ def shift_arrows(
         dim: width of the encoding, even.
         pairs: which pair indices i to draw, one to four, each in 0..dim/2−1.
         base: as in `posenc.sinusoidal_frequencies`.
+
+    Source: a picture of this book, drawn in shift.md#same-turn.
     """
     t, k = as_numbers("positions", positions, ("n",), most=5), as_number("offset", offset)
     pairs = as_pairs(pairs, check_even_dim(dim), most=4)
@@ -96,6 +98,8 @@ def kernel_curves(dims: Sequence[int], *, n: int = 101, base: float = 10000.0, l
         dims: widths to compare, even.
         n: offsets 0..n−1, at least 2.
         base: as in `posenc.sinusoidal_frequencies`.
+
+    Source: a picture of this book, drawn in shift.md#monotone.
     """
     checked, base = as_widths(dims), check_base(base)
     n = integer("n", n, minimum=2)
@@ -122,6 +126,8 @@ def toeplitz_maps(scores: Mapping[str, Array], *, lang: Lang = "en") -> Figure:
     Args:
         scores: label to scores (n, m), one to four; each has a colour scale of its own, from −m to m, m being
             its largest absolute score.
+
+    Source: a picture of this book, drawn in shift.md#projections.
     """
     shown = as_labelled("scores", scores, ("n", "m"), most=4)
     figure, axes, beside = new_panels(len(shown), 0.4, 4.4 if len(shown) == 3 else 4.0, square=True)
@@ -158,6 +164,8 @@ def offset_stripes(
         gains: one to four factors on the scores, above 0.
         n: sequence length, above twice the offset, so that the query in the middle has the key it looks for.
         base: as in `posenc.sinusoidal_frequencies`.
+
+    Source: a picture of this book, drawn in shift.md#offset-head.
     """
     factors = as_numbers("gains", gains, ("n",), most=4, above=0)
     n = integer("n", n, minimum=1)
@@ -193,6 +201,8 @@ def shift_errors(
     Args:
         errors: label to errors (n,) at positions 0..n−1, not negative; one to six.
         window: first and last position that the maps were fitted on; shaded.
+
+    Source: a picture of this book, drawn in shift.md#longer.
     """
     shown = as_labelled("errors", errors, ("n",), low=0)
     fitted = None if window is None else as_numbers("window", window, (2,))

@@ -29,6 +29,8 @@ def clock_hands(positions: Sequence[float], dim: int, *, base: float = 10000.0, 
         positions: integer or real positions, one to six of them.
         dim: width of the encoding, even and at most 12, so that dials stay readable.
         base: as in `posenc.sinusoidal_frequencies`.
+
+    Source: a picture of this book, drawn in sinusoidal.md#clocks.
     """
     dim = check_dial_dim(dim)
     t = as_numbers("positions", positions, ("n",), most=6)
@@ -47,6 +49,8 @@ def code_distances(dims: Sequence[int], *, lang: Lang = "en") -> Figure:
 
     Args:
         dims: widths to compare, even.
+
+    Source: a picture of this book, drawn in sinusoidal.md#constant-step.
     """
     dims, offsets = as_widths(dims), np.arange(61)
     figure, axes = new_figure(0.5 + 1.25 * len(dims), rows=len(dims), sharex=True)
@@ -67,6 +71,8 @@ def heat_map(codes: Array, *, ax: Axes | None = None, lang: Lang = "en") -> Axes
 
     Args:
         codes: shape (n, dim). Colours run from −m to m, m being the largest absolute value.
+
+    Source: a picture of this book, drawn in sinusoidal.md#wavelengths.
     """
     shown = as_numbers("codes", codes, ("n", "dim"))
     ax = given_or_new(ax, 3.4)
@@ -86,6 +92,8 @@ def nearest_codes(
         dims: widths to compare, even, at most six.
         n: largest number of positions, at least 3. Both axes are logarithmic.
         base: as in `posenc.sinusoidal_frequencies`.
+
+    Source: a picture of this book, drawn in sinusoidal.md#unique.
     """
     dims, base = as_widths(dims, most=len(COLORS)), check_base(base)
     offsets = np.arange(1, integer("n", n, minimum=3))
@@ -113,6 +121,8 @@ def wavelength_ladder(
     Args:
         dims: widths to compare, even, one line each.
         base: as in `posenc.sinusoidal_frequencies`.
+
+    Source: a picture of this book, drawn in sinusoidal.md#wavelengths.
     """
     dims = as_widths(dims)
     limit = 2 * math.pi * check_base(base)
@@ -146,6 +156,8 @@ def waveforms(
         pairs: which pair indices i to draw, each in 0..dim/2−1; if None up to four, evenly spread.
         n: how many positions, at least 2. Curves are drawn at real positions between, dots at 0, 1, ...
         base: as in `posenc.sinusoidal_frequencies`.
+
+    Source: a picture of this book, drawn in sinusoidal.md#wavelengths.
     """
     half = check_even_dim(dim) // 2
     n = integer("n", n, minimum=2)

@@ -34,6 +34,8 @@ def clip_axis(
         words: the words, in order.
         times: when each is spoken, in seconds, shape (words,).
         frames: the time of each frame, ascending, at least as many as words.
+
+    Source: a picture of this book, drawn in times.md#axis.
     """
     sound, rate = as_numbers("audio", audio, ("n",)), as_number("rate", rate, above=0)
     said = as_numbers("times", times, ("words",))

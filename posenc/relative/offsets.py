@@ -41,6 +41,8 @@ def relative_offsets(query_positions: int | ArrayLike, key_positions: int | Arra
            [-2, -1,  0]])
     >>> relative_offsets(1, 3)
     array([[-2, -1,  0]])
+
+    Source: defined in this book, relative.md#term.
     """
     both = lengths(query_positions, key_positions)
     if both is not None:
@@ -69,6 +71,8 @@ def toeplitz_bias(values: OneArray, n_query: int) -> Array:
     array([[ 0,  1,  2],
            [-1,  0,  1],
            [-2, -1,  0]])
+
+    Source: defined in this book, relative.md#term.
     """
     n_query = length("n_query", n_query)
     xp = namespace(values=values)

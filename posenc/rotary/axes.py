@@ -112,7 +112,7 @@ def axial_frequencies(dim: int, axes: int | Sequence[int], *, base: float = 1000
         base: as in `posenc.sinusoidal_frequencies`.
 
     Returns:
-        float64 NumPy array of shape (axes, dim/2).
+        float64 NumPy array of shape (axes, dim/2), in radians per step of the coordinate.
 
     Raises:
         ValueError: dim is no multiple of 2 · axes, or the widths do not sum to dim.
@@ -158,7 +158,7 @@ def mixed_frequencies(dim: int, angle: float | Array, *, base: float = 10000.0) 
         base: as in `posenc.sinusoidal_frequencies`; 10 in RoPE-Mixed.
 
     Returns:
-        float64 NumPy array of shape (2, dim/2).
+        float64 NumPy array of shape (2, dim/2), in radians per step of the coordinate.
 
     Raises:
         ValueError: dim is no multiple of 4, or angle has another shape.
@@ -205,7 +205,7 @@ def mrope_frequencies(
             go to the first.
 
     Returns:
-        float64 NumPy array of shape (axes, dim/2).
+        float64 NumPy array of shape (axes, dim/2), in radians per step of the coordinate.
 
     Raises:
         TypeError: sections is not a list of integers.

@@ -45,6 +45,8 @@ class LayerRotation:
         log_scale: β, n and first, if the query at t is multiplied by 1 + β ln(1 + ⌊(t + first)/n⌋). None if not.
         base: b of the frequencies before they were scaled.
         method: the configuration's word for the scaling, "default" for none.
+
+    Source: the fields as Hugging Face Transformers 5.23.0 reads them, in this book longer.md#take-config.
     """
 
     frequencies: np.ndarray | None
@@ -73,6 +75,8 @@ class RotaryConfig:
         layers: the kind of each layer, in order. None if it is not given.
         trained_length: length of the texts in training, before any scaling, in tokens. None if it is not given.
         limit: the largest length of a text, in tokens. None if it is not given.
+
+    Source: the fields as Hugging Face Transformers 5.23.0 reads them, in this book longer.md#take-config.
     """
 
     model_type: str

@@ -24,13 +24,15 @@ def head_frequencies(wavelengths: ArrayLike) -> np.ndarray:
         wavelengths: λ in positions, above 0, shape (heads,) for one pair per head, or (heads, dim/2).
 
     Returns:
-        float64 NumPy array of shape (heads, 1) or (heads, dim/2).
+        float64 NumPy array of shape (heads, 1) or (heads, dim/2), in radians per position.
 
     Raises:
         ValueError: wavelengths have more than two axes, or one is not above 0.
 
     >>> head_frequencies([4, 32, 512]).round(4).tolist()
     [[1.5708], [0.1963], [0.0123]]
+
+    Source: derived in this book, rotary.md#heads.
     """
     values = as_numbers("wavelengths", np.asarray(wavelengths))[1]
     if values.ndim not in (1, 2):
@@ -59,6 +61,8 @@ def find_period(series: ArrayLike, *, min_period: int = 2, max_period: int | Non
 
     >>> find_period(np.cos(2 * np.pi * np.arange(100) / 7))
     7
+
+    Source: derived in this book, times.md#unknown-period.
     """
     x = as_numbers("series", np.asarray(series))[1]
     if x.ndim != 1 or len(x) < 4:

@@ -39,6 +39,8 @@ def interleaved_to_half(
     array([0, 2, 4, 6, 1, 3, 5, 7])
     >>> interleaved_to_half(np.arange(8), head_dim=4)
     array([0, 2, 1, 3, 4, 6, 5, 7])
+
+    Source: derived in this book, layouts.md#convert.
     """
     return _reorder(x, axis, head_dim, rotary_dim, to_half=True)
 
@@ -59,6 +61,8 @@ def half_to_interleaved(
 
     >>> half_to_interleaved(np.arange(8))
     array([0, 4, 1, 5, 2, 6, 3, 7])
+
+    Source: derived in this book, layouts.md#convert.
     """
     return _reorder(x, axis, head_dim, rotary_dim, to_half=False)
 

@@ -183,6 +183,8 @@ def offset_query(
     >>> scores = apply_rotary(key, np.arange(100)) @ apply_rotary(offset_query(key, -12), [50])[0]
     >>> int(scores.argmax())
     38
+
+    Source: derived in this book, rotary.md#look-back.
     """
     k = number("offset", offset)
     xp = check_vectors("key", key)

@@ -42,7 +42,7 @@ def linear_frequencies(dim: int, factor: float, *, base: float = 10000.0) -> np.
         base: as in `posenc.sinusoidal_frequencies`.
 
     Returns:
-        float64 NumPy array of shape (dim/2,).
+        float64 NumPy array of shape (dim/2,), in radians per position.
 
     >>> linear_frequencies(4, 8)
     array([0.125  , 0.00125])
@@ -64,7 +64,7 @@ def ntk_frequencies(dim: int, factor: float, *, base: float = 10000.0) -> np.nda
         base: as in `posenc.sinusoidal_frequencies`.
 
     Returns:
-        float64 NumPy array of shape (dim/2,).
+        float64 NumPy array of shape (dim/2,), in radians per position.
 
     Raises:
         ValueError: dim is odd or below 4. A single pair has no slowest and fastest.
@@ -101,7 +101,7 @@ def dynamic_ntk_frequencies(
         base: as in `posenc.sinusoidal_frequencies`.
 
     Returns:
-        float64 NumPy array of shape (dim/2,).
+        float64 NumPy array of shape (dim/2,), in radians per position.
 
     >>> usual = sinusoidal_frequencies(8)
     >>> (dynamic_ntk_frequencies(8, 2, 4096, original_length=4096) / usual).round(4)
@@ -144,7 +144,7 @@ def yarn_frequencies(
         truncate: whether the ends of the ramp are rounded outwards to whole pairs.
 
     Returns:
-        float64 NumPy array of shape (dim/2,).
+        float64 NumPy array of shape (dim/2,), in radians per position.
 
     Raises:
         ValueError: the ramp lies outside the pairs. Either L is so short that all of them make fewer than beta_slow
@@ -238,7 +238,7 @@ def longrope_frequencies(
         base: as in `posenc.sinusoidal_frequencies`.
 
     Returns:
-        float64 NumPy array of shape (dim/2,).
+        float64 NumPy array of shape (dim/2,), in radians per position.
 
     Raises:
         ValueError: there is not one factor above 0 for each pair.
@@ -305,7 +305,7 @@ def llama3_frequencies(
         base: as in `posenc.sinusoidal_frequencies`; 500 000 for Llama 3.
 
     Returns:
-        float64 NumPy array of shape (dim/2,).
+        float64 NumPy array of shape (dim/2,), in radians per position.
 
     >>> ratio = llama3_frequencies(16, 8, original_length=8192, base=500000.0) / sinusoidal_frequencies(16, 500000.0)
     >>> ratio.round(3)
@@ -340,7 +340,7 @@ def proportional_frequencies(
         base: as in `posenc.sinusoidal_frequencies`.
 
     Returns:
-        float64 NumPy array of shape (dim/2,).
+        float64 NumPy array of shape (dim/2,), in radians per position.
 
     Raises:
         ValueError: proportion is so small that no pair is rotated.

@@ -149,13 +149,38 @@ def turned(x: Array, frequencies: Array, base: float) -> Array:
     ],
 )
 def test_what_a_docstring_lacks_is_named(old: str, new: str, fault: str) -> None:
-    def faults(code: str) -> list[str]:
-        lines = griffe.LinesCollection()
-        lines[Path("a.py")] = code.splitlines()
-        google: Any = {"docstring_parser": "google", "docstring_options": reference.OPTIONS}
-        google["lines_collection"] = lines
-        found = griffe.visit("a", filepath=Path("a.py"), code=code, **google)["turned"]
-        return [*check.of_docstring(found, "shift", shown=False)]
+    assert lacking(GOOD) == []
+    assert fault in "\n".join(lacking(GOOD.replace(old, new)))
 
-    assert faults(GOOD) == []
-    assert fault in "\n".join(faults(GOOD.replace(old, new)))
+
+def lacking(code: str) -> list[str]:
+    """What the docstring of the function in this code lacks."""
+    lines = griffe.LinesCollection()
+    lines[Path("a.py")] = code.splitlines()
+    google: Any = {"docstring_parser": "google", "docstring_options": reference.OPTIONS}
+    google["lines_collection"] = lines
+    (found,) = griffe.visit("a", filepath=Path("a.py"), code=code, **google).functions.values()
+    return [*check.of_docstring(found, "shift", shown=False)]
+
+
+def test_the_unit_of_frequencies_that_are_returned_is_asked() -> None:
+    code = GOOD.replace("turned(x", "slow_frequencies(x")
+    good = code.replace("Array (n, dim).", "Array (n, dim), in radians per step.")
+    assert lacking(good) == []
+    assert lacking(code) == ["no unit of what it returns: 'radians per'"]
+
+
+@pytest.mark.parametrize(
+    ("docstring", "fault"),
+    [
+        ("x, turned.\n\nSource: Su et al. (2021), section 3.", ""),
+        ("x, turned.\n\nSource: derived in this book, shift.md#split.\n\n>>> turned(1)", ""),
+        ("x, turned, from a source.", "no `Source:`, a paper or the section of the book that derives it"),
+        (
+            "x, turned.\n\nSource: derived in this book, order.md#proof.",
+            "its source is order.md#proof, and docs/api.yml says shift.md#split",
+        ),
+    ],
+)
+def test_a_docstring_without_its_source_is_named(docstring: str, fault: str) -> None:
+    assert "".join(check.of_source(docstring, "shift.md#split")) == fault

@@ -28,6 +28,9 @@ _UNITS = {
     "seconds": "in seconds",
 }
 _SAID_THERE = re.compile(r"\bas in `|\bgive\b|\blikewise\b")
+_RETURNS = re.compile(r"^Returns:\n((?: .*(?:\n|$)|\n)+)", re.MULTILINE)
+_SOURCE = re.compile(r"^Sources?: ((?:.+(?:\n|$))+)", re.MULTILINE)
+_SECTION = re.compile(r"[\w/]+\.md#[\w-]+")
 
 
 def faults() -> Iterator[str]:
@@ -50,7 +53,8 @@ def faults() -> Iterator[str]:
     for entry in reference.entries():
         if (found := reference.public(entry.path)) is not None and not found.is_attribute:
             shown = any(reference.example(entry, ROOT / "docs" / language) for language in LANGUAGES)
-            for fault in of_docstring(found, entry.path.partition(".")[0], shown):
+            said = of_docstring(found, entry.path.partition(".")[0], shown)
+            for fault in (*said, *of_source(found.docstring.value, entry.section)):
                 yield f"posenc.{entry.path}: {fault}"
 
 
@@ -117,8 +121,22 @@ def of_docstring(found: Any, module: str, shown: bool) -> Iterator[str]:
             continue
         if each.is_function and str(each.returns) != "None" and "Returns:\n" not in text:
             yield "no `Returns:`"
+        kind = each.name.rpartition("_")[2]
+        unit = _UNITS[kind] if each.is_function and kind in ("frequencies", "wavelengths") else ""
+        if unit not in "".join(_RETURNS.findall(text)):
+            yield f"no unit of what it returns: '{unit.strip()}'"
         if each.is_function and "Raises:\n" not in text and _raises(each.source):
             yield "no `Raises:`, and it raises"
+
+
+def of_source(docstring: str, section: str) -> Iterator[str]:
+    """Whether a docstring says where the formula comes from: a paper, a program, or the section that explains it."""
+    if (source := _SOURCE.search(docstring)) is None:
+        yield "no `Source:`, a paper or the section of the book that derives it"
+        return
+    for named in _SECTION.findall(source[1]):
+        if named != section:
+            yield f"its source is {named}, and docs/api.yml says {section}"
 
 
 def _raises(source: str) -> bool:

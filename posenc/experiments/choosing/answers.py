@@ -88,6 +88,8 @@ def compare_schemes(results: Results | None = None) -> list[Answers]:
     >>> rotary = next(found for found in compare_schemes() if found.name == "rotary")
     >>> rotary.shift, rotary.norm, rotary.parameters, rotary.fused
     (True, True, 0, True)
+
+    Source: an experiment of this book, described in choosing.md#families.
     """
     results = extrapolation_results() if results is None else results
     held, longer = held_lengths(results), trained_longer(results)

@@ -126,6 +126,8 @@ def claim_table(*, lang: Literal["en", "zh"] = "en") -> str:
 
     >>> print(claim_table().splitlines()[3].partition("| false ")[2].partition("<br>")[0])
     | [formula](#formulas) | at width 512 the longest is 60,611, and 10000·2π is 62,832
+
+    Source: measured in this book, claims.md#table.
     """
     if lang not in _WORDS:
         raise ValueError(f'lang must be "en" or "zh", got {lang!r}')

@@ -151,6 +151,8 @@ def extrapolation_results(path: str | Path | None = None) -> Results:
     (32, 40, 64, 128, 256)
     >>> bool(results.scores("rotary", "back")[:, 0].min() > 0.99)
     True
+
+    Source: an experiment of this book, described in extrapolation.md#experiment.
     """
     file = FILE if path is None else Path(path)
     if not file.exists():

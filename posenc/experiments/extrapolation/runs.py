@@ -158,6 +158,8 @@ def train_extrapolation(
     >>> run = train_extrapolation("rotary", "back")
     >>> run.scores[0] > 0.99, run.scores[-1] < 0.7
     (True, True)
+
+    Source: an experiment of this book, described in extrapolation.md#live.
     """
     for name, value, known in (("scheme", scheme, SCHEMES), ("task", task, TASKS), ("size", size, SIZES)):
         if value not in known:
