@@ -739,6 +739,28 @@ def test_a_number_goes_up_and_down_by_one_at_a_press(page: Page, address: str) -
     assert "hands at 4999" in moved.drawn
 
 
+def test_a_walk_goes_door_by_door_until_something_is_pressed(page: Page, address: str) -> None:
+    moved = Moved(page, address, "clocks", "en")
+    heard = moved.heard
+    for stops in ("stop", "Reset", "t + 1"):
+        moved.figure.get_by_role("button", name="walk").click()
+        page.wait_for_function("document.querySelector('live-clocks').state.t >= 53", timeout=5_000)
+        assert moved.heard == heard, "said at every door"
+        moved.figure.get_by_role("button", name=stops).click()
+        stood = moved.state
+        page.wait_for_timeout(600)
+        assert moved.state == stood, f"{stops} does not stop it"
+        assert moved.heard == moved.said
+        moved.figure.get_by_role("button", name="Reset").click()
+        heard = moved.heard
+    moved.figure.get_by_role("button", name="walk").click()
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    page.wait_for_timeout(400)
+    stood = moved.state
+    page.wait_for_timeout(600)
+    assert moved.state == stood, "it walks where nobody sees it"
+
+
 def test_a_row_beyond_the_end_of_a_table_is_its_last(page: Page, address: str) -> None:
     moved = Moved(page, address, "table-stretch", "en", "#table-stretch.N=8")
     moved.input("j", typed=True).fill("40")

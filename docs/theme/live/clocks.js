@@ -6,6 +6,7 @@ const LAST = 4999; // door of the corridor
 const RADIUS = 34;
 const [LEFT, TOP, HEIGHT] = [28, 140, 62]; // of the wave
 const POINTS = 240;
+const PACE = 250; // milliseconds for a door, as one walks
 const DOTS = 40; // positions that can be told apart on the wave
 
 class Clocks extends LiveFigure {
@@ -25,6 +26,7 @@ class Clocks extends LiveFigure {
       hand: (i) => `hand ${i}`,
       wavelength: "wavelength",
       legend: ["sine", "cosine", ""],
+      walk: ["▶\ufe0e walk", "■ stop"],
       before: (t) => `hands at ${t}`,
       position: "position",
       said: (t, pair, turns, sine, cosine, wavelength) =>
@@ -39,6 +41,7 @@ class Clocks extends LiveFigure {
       hand: (i) => `指针 ${i}`,
       wavelength: "波长",
       legend: ["正弦", "余弦", ""],
+      walk: ["▶\ufe0e 走", "■ 停"],
       before: (t) => `t = ${t} 的指针`,
       position: "位置",
       said: (t, pair, turns, sine, cosine, wavelength) =>
@@ -50,6 +53,7 @@ class Clocks extends LiveFigure {
   setup() {
     const { words } = this;
     const RIGHT = (this.right = this.width - 6);
+    this.walker ??= this.walks();
     this.dim = 8;
     this.wavelengths = sinusoidalWavelengths(this.dim);
     this.clocks = [...this.wavelengths].map((wavelength, i) => {
@@ -97,6 +101,25 @@ class Clocks extends LiveFigure {
     this.from = this.label(LEFT, below);
     this.to = this.label(RIGHT, below, "", { "text-anchor": "end" });
     this.label((LEFT + RIGHT) / 2, below, words.position);
+  }
+
+  /** A button with which t walks on, door by door, until it or anything else is pressed, or the figure is out of sight. */
+  walks() {
+    const walker = document.createElement("button");
+    const go = (on) => {
+      if (!on && !this.walking) return;
+      clearInterval(this.walking);
+      this.walking = on && setInterval(() => (this.state.t < LAST ? this.pick({ t: this.state.t + 1 }) : go(false)), PACE);
+      walker.textContent = this.words.walk[Number(on)];
+      if (!on) this.settled();
+    };
+    Object.assign(walker, { type: "button", textContent: this.words.walk[0] });
+    walker.addEventListener("click", () => go(!this.walking));
+    for (const other of [this.svg, this.form])
+      for (const type of ["pointerdown", "input"]) other.addEventListener(type, ({ target }) => target !== walker && go(false));
+    new IntersectionObserver(([{ isIntersecting }]) => isIntersecting || go(false)).observe(this);
+    this.form.lastChild.lastChild.lastChild.before(walker);
+    return walker;
   }
 
   y(value) {
