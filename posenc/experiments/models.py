@@ -173,9 +173,11 @@ def _measured(
     usual = 2 * math.pi / sinusoidal_frequencies(rotation.rotary_dim, rotation.base)
     round_ = np.mean(usual[: len(turning)] <= trained) if trained else math.nan
     negative = first_negative(turning)
-    error = (
-        2.0 ** (math.floor(math.log2(limit - 1)) - 8) if limit else math.nan
-    )  # half a step of 8 binary digits
+    error = math.nan
+    if limit:
+        below = 2 ** math.floor(math.log2(limit - 1))
+        # From below on, half a step of 8 binary digits is below / 256, but the last position may not be so far.
+        error = max(below / 512, min(below / 256, limit - 1 - below))
     return [
         words[rotation.layout],
         f"{2 * len(turning)} / {rotation.dim}",

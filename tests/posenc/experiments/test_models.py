@@ -9,8 +9,10 @@ import re
 
 import numpy as np
 import pytest
+import torch
 
 from posenc.experiments import ReleasedModel, model_table, released_models, rotations
+from posenc.rotary import from_config
 from tests.posenc.refusals import refused
 
 rows = functools.cache(lambda: model_table().splitlines())
@@ -52,6 +54,18 @@ def test_what_is_computed_follows_from_its_definition(model: ReleasedModel) -> N
             assert (
                 np.cos(k * omega).sum() < 0 <= min(np.cos(n * omega).sum() for n in range(max(k - 50, 1), k))
             )
+
+
+@pytest.mark.parametrize(
+    "model", [each for each in released_models() if each.way == "rope"], ids=lambda each: each.name
+)
+def test_the_error_in_bfloat16_is_that_of_the_worst_position(model: ReleasedModel) -> None:
+    limit = from_config({"model_type": model.model_type, **(model.config or {})}).limit
+    assert limit is not None
+    positions = torch.arange(limit, dtype=torch.float64)
+    error = (positions.bfloat16().double() - positions).abs().max().item()
+    cells = [line.split(" | ")[-1] for line in rows() if line.startswith(f"| [{model.name}](")]
+    assert {cell.strip("| ") for cell in cells} - {"–"} == {f"{error:,.0f}"}
 
 
 def test_the_languages_have_the_same_rows() -> None:
