@@ -18,6 +18,7 @@ said            what chapters call false, gathered   material        what is cha
 exports         a page as a script and as Markdown   notebooks       a chapter as a notebook
 plain           text as others read Markdown         figure_files    figures as files, each with its caption
 book            what is known of a book from step to step
+columns         room behind wide labels of an output
 cache           what is kept between two builds
 page_facts      addresses, version, corrections      cards           the picture beside a link to a page
 feed            CHANGELOG.md for feeds               inline          what scripts need, for uv

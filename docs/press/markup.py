@@ -9,7 +9,7 @@ import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from press import BookError, cache, figure_files, figures, labs, live, pages
+from press import BookError, cache, columns, figure_files, figures, labs, live, pages
 from press.runtime import pyodide
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ _TABLE = re.compile(
 )
 # Tokens that need no colour: plain names, blanks, punctuation, operators. They are most of all tokens.
 _PLAIN = re.compile(r'<span class="[nopw]">([^<]*)</span>')
+_LINES = re.compile(
+    r'(<div class="output no-copy"><div class="highlight"><pre>(?:<span></span>)?<code>)([^<]*)'
+)
 _VERBATIM = re.compile(r"(<pre\b.*?</pre>|<script\b.*?</script>|<svg\b.*?</svg>)", re.DOTALL)
 
 
@@ -75,7 +78,9 @@ def with_outputs(content: str) -> str:
     """The page with its outputs in boxes of their own, and without spans and table heads that say nothing."""
     content = _TABLE.sub(_with_heads, content)
     content = _OUTPUT.sub(r'<div class="output no-copy"><div class="highlight">\1</div></div>', content)
-    return _PLAIN.sub(r"\1", content).replace("<th></th>", "<td></td>")
+    content = _PLAIN.sub(r"\1", content)
+    content = _LINES.sub(lambda found: found[1] + "\n".join(columns.aligned(found[2].split("\n"))), content)
+    return content.replace("<th></th>", "<td></td>")
 
 
 def _with_heads(match: re.Match[str]) -> str:
