@@ -1,12 +1,15 @@
 /* Fetches a figure that moves when the reader comes near it, or has an address with a state of it. */
-const styled = new Promise((loaded) => {
-  const sheet = document.createElement("link");
-  Object.assign(sheet, { rel: "stylesheet", href: new URL("live.css", import.meta.url), onload: loaded });
-  document.head.append(sheet);
-});
+const sheet = (name) =>
+  new Promise((loaded) => {
+    const link = document.createElement("link");
+    Object.assign(link, { rel: "stylesheet", href: new URL(`${name}.css`, import.meta.url), onload: loaded });
+    document.head.append(link);
+  });
+const styled = sheet("live");
 const fetched = async (figure) => {
-  await styled;
-  await import(`./${figure.localName.slice("live-".length)}.js`);
+  const name = figure.localName.slice("live-".length);
+  await Promise.all([styled, name === "word-order" && sheet(name)]); // that of the front page, which chapters need not fetch
+  await import(`./${name}.js`);
 };
 const near = new IntersectionObserver(
   (entries) => {
