@@ -12,6 +12,7 @@ from posenc._checks import as_numbers, check_even_dim, check_values, check_word,
 from posenc.sinusoidal import sinusoidal_frequencies
 
 Layout = Literal["interleaved", "half"]
+IN_CACHE = 2**20  # bytes of x that stay beside their result in the cache of one processor
 
 
 def codes(angles: Array, dtype: DType, layout: Layout, scale: float | Array, xp: Namespace) -> Array:
@@ -54,9 +55,29 @@ def turn_complex(x: Array, code: Array, layout: Layout, xp: Namespace) -> Array:
 
 
 def _turn_halves(x: Array, code: Array, xp: Namespace) -> Array:
-    """`turn_complex` in halves with fewer copies; derivatives would make it slow."""
+    """`turn_complex` in halves with fewer copies; derivatives would make it slow.
+
+    What is larger than the processors' caches is turned a piece of the sequence at a time, with the same result.
+    """
     cos, sin = code.real, code.imag.contiguous()  # steps of two would cost more than this copy
-    turned = x * xp.concat([cos, cos], axis=-1)
+    both = xp.concat([cos, cos], axis=-1)
+    piece = IN_CACHE * xp.get_num_threads()
+    if x.is_cpu and x.nbytes > 2 * piece and xp.broadcast_shapes(x.shape, both.shape) == x.shape:
+        rows = max(1, x.shape[-2] * piece // x.nbytes)
+        turned = xp.empty_like(x)
+        try:
+            for given, out, cosines, sines in zip(
+                *(a.split(rows, -2) for a in (x, turned, both, sin)), strict=True
+            ):
+                _add_sines(xp.mul(given, cosines, out=out), given, sines)
+            return turned
+        except RuntimeError:  # vmap and forward derivatives write into no memory that is there
+            pass
+    return _add_sines(x * both, x, sin)
+
+
+def _add_sines(turned: Array, x: Array, sin: Array) -> Array:
+    """What the other half of x adds to x cos."""
     (first, second), (a, b) = split(turned, "half"), split(x, "half")
     first.addcmul_(b, sin, value=-1)
     second.addcmul_(a, sin)

@@ -41,13 +41,15 @@ def rows() -> Iterator[Row]:
     yield Row("interleaved, one token", "transformers, Llama", 1.0, step, llama(*short), 30, 1000)
     bare = products(interleaved, short[0], short[1], offset=2000)
     yield Row("its two products alone", "copy_", 2.0, bare, copies(*short), 30, 1000)
-    yield Row("half", "copy_", 4.5, call(half, *long), copies(*long))
+    yield Row("half", "copy_", 3.0, call(half, *long), copies(*long))
     yield Row("half", "transformers, Llama", 1.0, call(half, *long), llama(*long))
     yield Row("half, compiled", "copy_", 1.5, call(compiled, *long), copies(*long))
     yield Row("half, compiled, bfloat16", "copy_", 3.5, call(compiled, *low), copies(*low))
     q, k = (x.clone().requires_grad_() for x in train)
     both_ways = trained(RotaryEmbedding(64), (q, k), (train[1], train[0]), q, k)
     yield Row("forward + backward", "copy_, twice", 1.8, both_ways, copies(*train, *train), 30)
+    bare = products(RotaryEmbedding(64), train[0], train[1], offset=0)
+    yield Row("forward + backward", "its four products", 1.2, both_ways, lambda: (bare(), bare()), 30)
 
 
 def graphs(layout: Layout) -> int:

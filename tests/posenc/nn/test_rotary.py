@@ -1,13 +1,17 @@
 """The rotary layer beyond what all layers promise: empty input, dtypes, its table, compiled code."""
 
 import shutil
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
+from torch.autograd import forward_ad
 
 from posenc import apply_rotary
 from posenc.nn import RotaryEmbedding
-from posenc.rotary import head_frequencies
+from posenc.rotary import _turn, head_frequencies
 from tests.taken import random
 
 
@@ -44,6 +48,42 @@ def test_table_is_right_far_out() -> None:
     rotary = RotaryEmbedding(4, max_len=1_000_001)
     exact = apply_rotary(torch.tensor([1.0, 0.0], dtype=torch.float64).repeat(2), torch.tensor([1_000_000]))
     assert (rotary.table[-1:].double() - exact).abs().max() < 1e-6
+
+
+def tangent(turned: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    with forward_ad.dual_level():
+        found: Tensor = forward_ad.unpack_dual(turned(forward_ad.make_dual(x, x))).tangent
+        return found
+
+
+WAYS: dict[str, Callable[[Any, Tensor], Tensor]] = {
+    "a layer": lambda turned, x: turned(x),
+    "not contiguous": lambda turned, x: turned(x.transpose(1, 2).contiguous().transpose(1, 2)),
+    "the same for all heads": lambda turned, x: turned(x[:, :1].expand(x.shape)),
+    "bfloat16": lambda turned, x: turned(x.bfloat16()),
+    "positions of each sentence": lambda turned, x: turned(x, positions=torch.arange(100).view(2, 50) * 3),
+    "vmap": lambda turned, x: torch.vmap(turned)(x),
+    "vmap over positions": lambda turned, x: torch.vmap(
+        lambda t: apply_rotary(x, t, layout="half")
+    )(torch.arange(100).view(2, 50)),
+    "a derivative forwards": lambda turned, x: tangent(turned, x),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")  # of vmap
+@pytest.mark.filterwarnings("ignore:`torch.jit.script")  # which torch's own derivatives use
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("frequencies", [None, head_frequencies([4, 32, 512]).repeat(8, axis=1)])
+def test_halves_are_turned_alike_piece_by_piece(
+    way: str, frequencies: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rotary, x = RotaryEmbedding(16, layout="half", frequencies=frequencies), random(2, 3, 50, 16)
+    with torch.no_grad():
+        whole = WAYS[way](lambda x, **where: rotary(x, x, **where)[0], x)
+        monkeypatch.setattr(_turn, "IN_CACHE", 1000)  # bytes: pieces of a few rows, and a shorter last one
+        pieces = WAYS[way](lambda x, **where: rotary(x, x, **where)[0], x)
+    assert torch.equal(pieces, whole)
+    assert pieces.stride() == whole.stride()
 
 
 @pytest.mark.slow
