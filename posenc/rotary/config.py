@@ -658,9 +658,15 @@ class _Reader:
             raise ValueError(
                 f"config does not say the base of {self.model}: add rope_theta, as in the model's code"
             )
-        share = (
-            1.0 if "qk_rope_head_dim" in self.fields else float(parameters.get("partial_rotary_factor", 1.0))
-        )
+        share = float(parameters.get("partial_rotary_factor", 1.0))
+        if "qk_rope_head_dim" in self.fields:  # all of these columns are turned
+            of = int(int(self.fields.get("head_dim") or dim) * share)
+            if method != "default" and "partial_rotary_factor" in parameters and of != dim:
+                raise ValueError(
+                    f"partial_rotary_factor must leave the {dim} columns of qk_rope_head_dim, got {share:g}, "
+                    f"which makes frequencies for {of}: no model of transformers runs with it, remove it"
+                )
+            share = 1.0
         rotary_dim = dim if method in ("proportional", "axial") else int(dim * share)
         if rotary_dim % 2 or not 0 < rotary_dim <= dim:
             raise ValueError(f"the columns that are turned must be even and at most {dim}, got {rotary_dim}")

@@ -131,6 +131,21 @@ def test_what_a_file_leaves_out_is_that_of_the_class_or_asked_for(field: str) ->
     assert read >= FEWEST.get(field, 1)
 
 
+def test_a_share_of_columns_that_are_all_turned_is_refused_where_transformers_does_not_run() -> None:
+    refused: list[str] = []
+    for name in {*TYPES} - {*REFUSED, *OTHER, *OLDEST}:
+        config = default(name).get_text_config()
+        given = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0, "partial_rotary_factor": 0.5}
+        if getattr(config, "qk_rope_head_dim", None):
+            config = type(config)(**ADDED.get(name, {}), rope_parameters=given)
+            try:
+                compared(name, config, config.to_dict() | {"model_type": config.model_type})
+            except ValueError as error:
+                refused.append(str(error))
+    assert all("partial_rotary_factor" in each for each in refused)
+    assert len(refused) > 9
+
+
 LINEAR = {"type": "linear", "factor": 3.0}
 SHARE = {"partial_rotary_factor": 0.25}
 BASE = {"rope_theta": 4321.0}
