@@ -301,7 +301,8 @@ class Results {
     const moving = theirs.find((each) => each.matches(".live.on"));
     (moving ?? block.box).after(block.panel);
     this.table = theirs.find((each) => each.matches("figure.table"));
-    this.text = theirs.find((each) => each.matches(".output"))?.textContent.trimEnd();
+    this.code = theirs.find((each) => each.matches(".output"))?.querySelector("code");
+    this.text = this.code?.textContent.trimEnd();
     this.plots = theirs.filter((each) => each.matches("figure.plot, .live"));
     for (const each of theirs) each.hidden = each !== moving;
     block.buttons.reset.hidden = false;
@@ -364,6 +365,8 @@ class Results {
     const held = (this.text !== undefined || this.table) && !this.edited;
     if (!block.panel.hasChildNodes()) block.panel.hidden = true;
     const same = table ? saysOf(table) === saysOf(this.table) : this.text?.endsWith(output.trimEnd());
+    const padded = this.code?.querySelector(".wide") && this.text === output.trimEnd(); // press/columns.py
+    if (padded) this.output.replaceChildren(...this.code.cloneNode(true).childNodes);
     if (held) say(block, (same && output ? words.same : words.other)(ms));
     else say(block, (output || figures.length ? words.done : words.silent)(ms));
   }
