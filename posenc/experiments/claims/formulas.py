@@ -57,7 +57,9 @@ def repeats_after_longest() -> Found:
     wave = round(float(sinusoidal_wavelengths(512)[-1]))
     pair = 2 * abs(np.sin(sinusoidal_frequencies(512)[-1] * wave / 2))
     apart, narrow = code_distance([wave], 512)[0], code_distance([44], 2)[0]
-    return found(narrow < 0.02, apart > 10, back=wave, pair=pair, apart=apart, narrow=narrow)
+    two = code_distance([1885], 4)[0]  # three times the longest wavelength of two pairs
+    right = narrow < 0.02 and two < 0.05
+    return found(right, apart > 10, back=wave, pair=pair, apart=apart, narrow=narrow, two=two)
 
 
 @claim("false", "sinusoidal.md#period")
