@@ -8,10 +8,13 @@ report      what a check found
 models      how models are called: token ids in, an output for each token out
 order       does it see order; does it matter where a text starts
 decoding    a cache, chunks and pads against one pass without any
+generating  positions that generate() of transformers gives a model
+sources     models with an encoder and a decoder, part by part
 masks       which tokens reach which
 lengths     what happens at the last position and beyond; positions in short formats
 loading     frequencies and the configuration; a model that is saved, or emptied, and loaded
 rotations   queries and keys as they are turned, and the configuration
+scales      factors of scores, and the configuration
 slopes      slopes of ALiBi, and the published ones
 buckets     buckets of T5, and those of its paper
 weights     weights of attention that masks and biases alone make
@@ -25,6 +28,7 @@ from posenc.check.buckets import check_buckets
 from posenc.check.compiled import check_compile
 from posenc.check.decoding import check_decoding
 from posenc.check.every import check_all as all
+from posenc.check.generating import check_generate
 from posenc.check.layouts import check_layout
 from posenc.check.lengths import check_length, check_precision
 from posenc.check.loading import check_loading
@@ -32,6 +36,7 @@ from posenc.check.masks import check_mask
 from posenc.check.order import check_order, check_shift
 from posenc.check.report import Finding, Report
 from posenc.check.rotations import check_rotation
+from posenc.check.scales import check_scale
 from posenc.check.slopes import check_slopes
 
 __all__ = [
@@ -41,6 +46,7 @@ __all__ = [
     "check_buckets",
     "check_compile",
     "check_decoding",
+    "check_generate",
     "check_layout",
     "check_length",
     "check_loading",
@@ -48,6 +54,7 @@ __all__ = [
     "check_order",
     "check_precision",
     "check_rotation",
+    "check_scale",
     "check_shift",
     "check_slopes",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,8 @@ from posenc.check.masks import reach, replaced
 from posenc.check.models import Called, change, counted, some_tokens, text_config
 from posenc.check.pads import PaddedRuns
 from posenc.check.report import Finding, Report
+from posenc.check.tables import placed
+from posenc.check.weights import blank_steps
 
 __all__ = ["check_decoding"]
 
@@ -97,15 +100,15 @@ class _Decoding(PaddedRuns):
     def _cause_of_step(self, decoded: Tensor) -> str:
         """Which wrong position of the newest token, or which keys that it does not see, explain what decoding gave."""
         t, places = self.ids.shape[1] - 1, counted(self.ids, self.start)
+        begin = places[:, :1]
+        for says, tried in (
+            ("new tokens get position 0: what is in the cache is not counted", begin.expand_as(places)),
+            ("new tokens get the position after their own", torch.cat([begin, places[:, 1:] + 1], 1)),
+            ("new tokens get the position of the one before them", torch.cat([begin, places[:, :-1]], 1)),
+        ):
+            if change(self._at(tried), decoded) <= self.limit:
+                return says
         if self.called.positions:
-            begin = places[:, :1]
-            for says, tried in (
-                ("new tokens get position 0: what is in the cache is not counted", begin.expand_as(places)),
-                ("new tokens get the position after their own", torch.cat([begin, places[:, 1:] + 1], 1)),
-                ("new tokens get the position of the one before them", torch.cat([begin, places[:, :-1]], 1)),
-            ):
-                if change(self.called.at(self.ids, tried), decoded) <= self.limit:
-                    return says
             given, cache = [], None
             for n in range(t + 1):
                 output, cache = self.called.step(
@@ -125,6 +128,29 @@ class _Decoding(PaddedRuns):
         if change(alone[:, 1:], decoded[:, 1:]) <= self.limit:
             return "the cache: each token sees itself alone"
         return self._what_is_seen(decoded)
+
+    def _at(self, places: Tensor) -> Tensor:
+        """The outputs of one pass at these positions, which are those of the rows of a table if none can be given."""
+        if self.called.positions:
+            return self.called.at(self.ids, places)
+        with placed(self.called.model, self.ids, places):
+            return self.called(self.ids)
+
+    def _in_a_layer(self) -> str:
+        """The first layer whose mask or bias is not in a step with a cache what it is in one pass; "" for none."""
+        for number, (whole, step) in enumerate(blank_steps(self.called.model, self.ids[:1])):
+            wanted = whole[:, -step.shape[1] :]  # a window has forgotten the others
+            shown, seen, token = (wanted > 0).any(0), (step > 0).any(0), f"in layer {number} the newest token"
+            if lost := int((shown & ~seen).sum()):
+                keys = f"{lost} of the {int(shown.sum())} keys that one pass shows it"
+                return f"the mask with a cache: {token} does not see {keys}"
+            if extra := int((seen & ~shown).sum()):
+                return f"the mask with a cache: {token} sees {extra} keys that one pass hides"
+            if change(step, wanted) > 1e-4:
+                even = change(step, step.mean(-1, keepdim=True)) <= 1e-4
+                how = "is left out" if even else "is not that of the newest token"
+                return f"positions of new tokens: with a cache the bias of layer {number} {how}"
+        return ""
 
     def _what_is_seen(self, decoded: Tensor) -> str:
         """Which tokens reach the outputs of decoding, against those of one pass; what the cache holds."""
@@ -160,7 +186,8 @@ class _Decoding(PaddedRuns):
                 f"the mask with a cache: output {t} does not see token {u}, which one pass shows (another window, or a "
                 "mask laid from the first key)"
             )
-        return f"{self._in_the_cache(first)}: outputs differ from token {first} on, and see the tokens that they should"
+        where = self._in_the_cache(first)
+        return f"{where}: outputs differ from token {first} on, and depend on the tokens that they should"
 
     def _in_the_cache(self, first: int) -> str:
         """What one step makes of keys and values in the layers of a cache of transformers."""
@@ -192,7 +219,7 @@ class _Decoding(PaddedRuns):
                 break
         if first == 2:
             return "keys in the cache: they are not turned (that of position 0 needs no turn, and token 1 is right)"
-        return (
+        return self._in_a_layer() or (
             f"positions of new tokens: keys and values are right up to layer {right_up_to - 1}, whose queries, biases "
             "or mask are not"
         )
@@ -282,7 +309,7 @@ class _Decoding(PaddedRuns):
 def _held_by(cache: Any) -> list[tuple[Tensor, Tensor]]:
     """Keys and values (batch, heads, length, dim) of each layer, copied; none if they cannot be seen."""
     found = []
-    for layer in getattr(cache, "layers", None) or ():
+    for layer in _layers(cache):
         keys, values = getattr(layer, "keys", None), getattr(layer, "values", None)
         if not isinstance(keys, Tensor) or not isinstance(values, Tensor) or keys.ndim != 4:
             return []
@@ -292,8 +319,16 @@ def _held_by(cache: Any) -> list[tuple[Tensor, Tensor]]:
 
 def _held(cache: Any) -> int:
     """How many keys each layer of a cache of transformers holds; 0 if that cannot be seen."""
-    layers = getattr(cache, "layers", None) or ()
     return min(
-        (layer.keys.shape[-2] for layer in layers if isinstance(getattr(layer, "keys", None), Tensor)),
+        (
+            layer.keys.shape[-2]
+            for layer in _layers(cache)
+            if isinstance(getattr(layer, "keys", None), Tensor)
+        ),
         default=0,
     )
+
+
+def _layers(cache: Any) -> Sequence[Any]:
+    """The layers of a cache of transformers, of the decoder itself beside cross-attention; none of another one."""
+    return getattr(getattr(cache, "self_attention_cache", cache), "layers", None) or ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 from torch import Tensor, nn
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 from posenc.check.buckets import check_buckets
 from posenc.check.compiled import check_compile
 from posenc.check.decoding import check_decoding
+from posenc.check.generating import check_generate
 from posenc.check.lengths import check_length, check_precision
 from posenc.check.loading import check_loading
 from posenc.check.masks import check_mask
@@ -17,7 +19,9 @@ from posenc.check.models import some_tokens
 from posenc.check.order import check_order, check_shift
 from posenc.check.report import Finding, Report
 from posenc.check.rotations import check_rotation
+from posenc.check.scales import check_scale
 from posenc.check.slopes import check_slopes
+from posenc.check.sources import check_source, encoder_and_decoder
 
 __all__ = ["check_all"]
 
@@ -37,23 +41,41 @@ def check_all(
 
     >>> bag = nn.Embedding(50, 8).eval()  # each token by itself
     >>> [finding.what for finding in check_all(bag, meant="causal").faults]
-    ['order', 'who sees whom']
+    ['who sees whom', 'order']
 
     Source: a check of this book, explained in check.md#interface.
     """
     ids = some_tokens(model, ids)
-    findings = [*check_order(model, ids).findings, *check_mask(model, ids, meant=meant).findings]
+    if parts := encoder_and_decoder(model, ids):
+        encoder, decoder = parts
+        findings = _named("encoder", _found(encoder, ids, "full", loaded=False))
+        findings += check_source(model, decoder, ids)
+        findings += _named("decoder", _found(decoder, ids, meant or "causal", compiled=compiled))
+        return Report(tuple(findings))
+    return Report(tuple(_found(model, ids, meant, compiled=compiled)))
+
+
+def _named(part: str, findings: list[Finding]) -> list[Finding]:
+    return [replace(each, what=f"{part}: {each.what}") for each in findings]
+
+
+def _found(
+    model: Any, ids: Tensor, meant: str | Tensor | None, *, loaded: bool = True, compiled: bool = False
+) -> list[Finding]:
+    order = check_order(model, ids).findings
+    # A wrong mask comes first: other faults follow from it.
+    findings = [*check_mask(model, ids, meant=meant).findings, *order]
     for check in (check_shift, check_decoding, check_length):
         findings += check(model, ids).findings
-    for biased in (check_slopes, check_buckets):
-        findings += [found for found in biased(model, ids).findings if found.verdict != "left out"]
+    for of_some in (check_generate, check_slopes, check_buckets, check_scale):
+        findings += [found for found in of_some(model, ids).findings if found.verdict != "left out"]
     if isinstance(model, nn.Module):
-        frequencies, *loading = check_loading(model, ids).findings
-        findings += [*check_precision(model, ids).findings, frequencies]
-        findings += [*check_rotation(model, ids).findings, *loading]
+        loading = check_loading(model, ids).findings if loaded else ()
+        findings += [*check_precision(model, ids).findings, *loading[:1]]
+        findings += [*check_rotation(model, ids).findings, *loading[1:]]
     else:
         says = "the model is no module, of which copies could be made"
         findings.append(Finding("precision", "left out", says, math.nan, "", "precision#positions"))
     if compiled:
         findings += check_compile(model, ids).findings
-    return Report(tuple(findings))
+    return findings

@@ -104,7 +104,10 @@ def check_mask(
     if len(leaks):
         t, u = map(int, leaks[0])
         says = f"output {t} sees token {u}, {len(leaks)} such pairs (meant: {meant})"
-        return Report((Finding("who sees whom", "FAULT", says, len(leaks), _leak(leaks, n), section),))
+        look = _leak(leaks, n)
+        if meant == "causal" and _opposite(model, ids[:1], sees):
+            look = "the mask: it is the wrong way round, outputs see what comes after them and not what comes before"
+        return Report((Finding("who sees whom", "FAULT", says, len(leaks), look, section),))
     chunk = getattr(text_config(model), "attention_chunk_size", None) or n  # as in Llama 4
     near = [(int(t), int(u)) for t, u in blind if abs(t - u) <= 1 and (t % chunk or u >= t)]
     if near:
@@ -206,6 +209,14 @@ def _layers(model: Any, row: Tensor) -> Finding | None:
             look = f"layer {number}: it has a window, and by the configuration none"
         return Finding("windows of layers", "FAULT", says, float(back), look, "longer#others")
     return None
+
+
+def _opposite(model: Any, row: Tensor, sees: Tensor) -> bool:
+    """Whether tokens see what comes after them and nothing before them, in one layer if that can be read."""
+    found = blank_weights(model, row)
+    seen = (found[0][1] > 0).any(0) if found else sees
+    # The last one has no key then, and may see all of them.
+    return bool(seen.triu(1).any()) and not bool(seen[:-1].tril(-1).any())
 
 
 def _leak(leaks: Tensor, n: int) -> str:

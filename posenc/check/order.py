@@ -15,7 +15,7 @@ from posenc.check.layouts import check_layout
 from posenc.check.masks import reach
 from posenc.check.models import LIMITS, Called, change, counted, some_tokens, text_config, tolerance
 from posenc.check.report import Finding, Report
-from posenc.check.rotations import rotated
+from posenc.check.rotations import ROUNDED, check_rotation, rotated
 from posenc.check.tables import pad_row
 
 __all__ = ["check_order", "check_shift"]
@@ -98,7 +98,8 @@ def check_shift(model: Any, ids: Tensor | None = None, *, relative: bool | None 
         clamped = change(called.at(ids, 0 * counted(ids) + last), beyond) <= limit
         one = ids[:, :1]  # a query with one key has the weight 1, whatever its score
         alone = change(called(one, positions=counted(one, 30)), called(one, positions=counted(one)))
-        look = _unlike(model) or (
+        rounded = (each.look for each in check_rotation(model, ids).faults if ROUNDED in each.look)
+        look = next(rounded, _unlike(model)) or (
             "values that are turned, or an absolute code besides: already a text of one token sees where it stands"
             if alone > limit
             else _after_rotation(model, called, ids)

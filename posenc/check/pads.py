@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from posenc.check.masks import reach
-from posenc.check.models import Called, change, counted, tolerance
+from posenc.check.models import Called, change, counted, text_config, tolerance
 from posenc.check.report import Finding
-from posenc.check.tables import rows_from_mask
+from posenc.check.tables import placed, rows_from_mask
 
 __all__ = ["PaddedRuns"]
 
@@ -48,7 +48,7 @@ class PaddedRuns:
             mask = torch.zeros(1, n, dtype=torch.long, device=self.ids.device)
             mask[:, real] = 1
             found.append(self._side(side, padded, mask, real, alone))
-        if causal and self.called.cache:
+        if causal and self.called.cache and (self.called.positions or found[-1].verdict != "note"):
             found.append(self._decoded_after_pads())
         return found
 
@@ -120,6 +120,9 @@ class PaddedRuns:
                 )
                 look = f"position_ids: give {counting} with every batch that has pads on the left"
                 return Finding(what, "note", says, change(outputs, alone), look, section)
+        if self.called.positions is None and (own := self._own_count(padded, mask, real, alone, outputs)):
+            says = f"outputs change by {change(outputs, alone):.2g}, and the model takes no positions"
+            return Finding(what, "note", says, change(outputs, alone), own, section)
         look = "positions: the number of pads gets in, not what they hold"
         if self.called.positions:
             lone = self.called(padded, mask=mask, positions=self._from_mask(mask))[0, real]
@@ -131,6 +134,21 @@ class PaddedRuns:
         if self.called.positions and self._ignored():
             look = f"{self.called.positions} change nothing, though the model takes them: the number of pads gets in"
         return self._compared(what, outputs, alone, look, section, "outputs")
+
+    def _own_count(self, padded: Tensor, mask: Tensor, real: slice, alone: Tensor, outputs: Tensor) -> str:
+        """What a model that takes no positions counts in a padded row; "" if this does not explain its outputs."""
+        pad = getattr(text_config(self.called.model), "pad_token_id", None)
+        if isinstance(pad, int):
+            filled = torch.where(mask.bool(), padded, pad)
+            if change(self.called(filled, mask=mask)[0, real], alone) <= self.limit:
+                return (
+                    f"fill them with token {pad}, the pad_token_id, which the model leaves out of its count"
+                )
+        row = padded[:, real]
+        with placed(self.called.model, row, real.start + counted(row)) as known:
+            if known and change(self.called(row)[0], outputs) <= self.limit:
+                return "put them on the right, since the model counts them"
+        return ""
 
     def _decoded_after_pads(self) -> Finding:
         """A batch with pads on the left is prefilled, then three tokens follow one by one."""

@@ -18,7 +18,7 @@ from posenc.check.lengths import limit_of
 from posenc.check.models import Called, counted, some_tokens, text_config
 from posenc.check.report import Finding, Report
 from posenc.rotary import LayerRotation, apply_rotary, from_config
-from posenc.rotary._turn import Layout
+from posenc.rotary._turn import Layout, to_complex
 from posenc.sinusoidal import sinusoidal_frequencies
 
 __all__ = ["check_rotation", "rotated"]
@@ -26,6 +26,7 @@ __all__ = ["check_rotation", "rotated"]
 _WHAT, _SECTION = "rotations", "longer#take-config"
 BY_LENGTH = ("dynamic", "longrope")
 """Words of configurations for frequencies that depend on the length of the text."""
+ROUNDED = "angles, or their cosines and sines, are rounded to"
 
 
 def check_rotation(model: Any, ids: Tensor | None = None) -> Report:
@@ -136,7 +137,7 @@ def _places(called: Called, model: Any, row: Tensor) -> Tensor:
 def rotated(model: Any, row: Tensor, places: Tensor) -> _Calls:
     """Queries and keys of each call in one pass, before and after the rotation."""
     called = Called(model)
-    with _recorded(model) as calls:
+    with _recorded(model, row.shape[1]) as calls:
         if called.positions:
             called.at(row, places)
         else:
@@ -153,17 +154,21 @@ def _compared(
     eps: float,
 ) -> Finding:
     worst = 0.0
-    # float32 rounds an angle of t radians to t 2^-24 of a radian, once for the query and once for the key.
-    limit = 1e-4 + 2**-21 * float(places[-1]) + 8 * eps * (eps > 1e-6)
     for number, (rotation, vectors) in enumerate(zip(layers, calls, strict=False)):
         size = _error(vectors, _Turn(rotation), places)
-        if not size <= limit:
+        if not size <= _limit(places, eps):
             says = f"scores of layer {number} differ by {size:.2g} of their size from what the configuration gives"
-            look = f"layer {number}: {_cause(vectors, rotation, others, places, limit)}"
+            look = f"layer {number}: {_cause(vectors, rotation, others, places, eps)}"
             return Finding(what, "FAULT", says, size, look, _SECTION)
         worst = max(worst, size)
     says = f"{len(calls)} layers turn as the configuration says, to {worst:.1g}"
     return Finding(what, "ok", says, worst, "", _SECTION)
+
+
+def _limit(places: Tensor, eps: float) -> float:
+    """The largest error of scores that counts as rounding, with vectors in a format of this step."""
+    # float32 rounds an angle of t radians to t 2^-24 of a radian, once for the query and once for the key.
+    return 1e-4 + 2**-21 * float(places[-1]) + 8 * eps * (eps > 1e-6)
 
 
 def _left(says: str) -> Report:
@@ -171,20 +176,22 @@ def _left(says: str) -> Report:
 
 
 @contextmanager
-def _recorded(model: Any) -> Iterator[_Calls]:
+def _recorded(model: Any, length: int) -> Iterator[_Calls]:
+    """The calls for texts of this length; an encoder beside it has another one."""
     home: Any = sys.modules.get(type(model).__module__)
     calls, inside = _Calls(), list[int]()  # the layer that runs, last
     functions = {
         name: each
         for name, each in vars(home).items()
-        if name.startswith("apply_rotary_pos_emb") and callable(each)
+        if name.startswith(("apply_rotary_pos_emb", "apply_rotary_emb")) and callable(each)
     }
 
     def recorder(function: Any) -> Any:
         def recorded(q: Tensor, k: Tensor, *given: Any, **more: Any) -> Any:
             turned = function(q, k, *given, **more)
-            if all(isinstance(x, Tensor) and x.ndim == 4 for x in (q, k, *turned)):
-                calls.append(tuple(x[0].double() for x in (q, k, *turned)))
+            if all(isinstance(x, Tensor) and x.ndim == 4 and length in x.shape[1:3] for x in (q, k, *turned)):
+                first = (x[0].double() for x in (q, k, *turned))  # Llama 4 has (length, heads, dim)
+                calls.append(tuple(x.transpose(0, 1) if x.shape[1] != length else x for x in first))
                 calls.layers.append(inside[-1] if inside else None)
             return turned
 
@@ -260,19 +267,21 @@ def _cause(
     rotation: LayerRotation,
     others: dict[str, LayerRotation],
     positions: Tensor,
-    limit: float,
+    eps: float,
 ) -> str:
     """The first of some usual mistakes that gives the recorded scores."""
     half = len(positions) // 2
-    near = tuple(x[:, :half] for x in vectors)
+    near, limit = tuple(x[:, :half] for x in vectors), _limit(positions[:half], eps)
     if _error(near, _Turn(rotation), positions[:half]) <= limit:
-        if _error(vectors, _Turn(rotation), torch.arange(len(positions))) <= limit:
+        if _error(vectors, _Turn(rotation), torch.arange(len(positions))) <= _limit(positions, eps):
             return "positions: those that are given change nothing, it is turned by 0, 1, 2, ..."
         far = int(positions[-1])
         return f"positions far from 0, at {far}, are rounded, clamped or written round; near 0 all is right"
     other: Layout = "interleaved" if rotation.layout == "half" else "half"
     plain = replace(rotation, frequencies=sinusoidal_frequencies(rotation.rotary_dim, rotation.base))
     usual = replace(rotation, frequencies=sinusoidal_frequencies(rotation.rotary_dim))
+    whole = sinusoidal_frequencies(rotation.dim, rotation.base)[: rotation.rotary_dim // 2]
+    wide = replace(rotation, frequencies=whole)
     backwards = replace(rotation, frequencies=np.flip(np.asarray(rotation.frequencies)))
     tried = {
         "nothing is turned": _Turn(rotation, queries=False, keys=False),
@@ -295,6 +304,7 @@ def _cause(
         },
         f"the frequencies are those of base {rotation.base:g} without the scaling": _Turn(plain),
         "the frequencies are those of base 10000": _Turn(usual),
+        "the frequencies are spread over the whole head, not over the columns that are turned": _Turn(wide),
         "the frequencies stand in the opposite order": _Turn(backwards),
         "positions of queries are one ahead of those of keys": _Turn(rotation, ahead=1),
         "positions of queries are one behind those of keys": _Turn(rotation, ahead=-1),
@@ -305,6 +315,8 @@ def _cause(
     for says, turn in tried.items():
         if _error(near, turn, positions[:half]) <= limit:
             return says
+    if short := _rounded(vectors, rotation, positions):
+        return f"{ROUNDED} {short}: they must be made in float32"
     q, k, turned_q, turned_k = near
     each = [
         _error(
@@ -319,3 +331,24 @@ def _cause(
         wrong = [str(h) for h, size in enumerate(each) if not size <= limit]
         return f"queries or keys of some heads are turned otherwise, those of heads {', '.join(wrong)}"
     return "queries and keys are turned otherwise: not by these frequencies, pairs, direction or factor"
+
+
+def _rounded(vectors: tuple[Tensor, ...], rotation: LayerRotation, positions: Tensor) -> str:
+    """The short format whose rounding explains by how much each pair is turned too far; "" for none."""
+    layout, m = rotation.layout, rotation.rotary_dim
+    angles = positions.double()[:, None] * torch.as_tensor(np.asarray(rotation.frequencies))
+    q, k, turned_q, turned_k = vectors
+    off = []
+    for before, after in ((q, turned_q), (k, turned_k)):
+        before, after = (to_complex(x[..., :m].double().contiguous(), layout, torch) for x in (before, after))
+        large = before.abs() > 1e-2 * before.abs().max()
+        off.append(
+            torch.where(
+                large, after / before / rotation.scale - torch.polar(torch.ones_like(angles), angles), 0
+            )
+        )
+    for dtype in (torch.float16, torch.bfloat16):
+        eps = torch.finfo(dtype).eps
+        if all(bool((each.abs() <= eps * (0.75 + angles.abs())).all()) for each in off):
+            return str(dtype).removeprefix("torch.")
+    return ""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 from unittest import mock
 
@@ -12,17 +13,14 @@ from torch import Tensor, nn
 from posenc.check.models import Called
 from posenc.check.report import Finding
 
-__all__ = ["pad_row", "rows_from_mask"]
+__all__ = ["pad_row", "placed", "rows_from_mask"]
 
 
 def pad_row(model: Any, ids: Tensor) -> Finding | None:
     """A fault if a real token has the position whose row a table keeps for pads; None otherwise."""
     for name, (table, rows) in _read(model, lambda: Called(model)(ids)).items():
         pad, held = table.padding_idx, rows.flatten()[: ids.shape[1]]
-        counts = held.shape == ids.shape[1:] and bool(
-            (held.diff() == 1).all()
-        )  # no kinds of tokens, or the like
-        if pad is None or not counts or not bool((held == pad).any()) or bool((ids == pad).any()):
+        if pad is None or not _counts(rows, ids) or not bool((held == pad).any()) or bool((ids == pad).any()):
             continue
         says = (
             f"token {pad - int(held[0])} reads row {pad} of {name}, its padding_idx, which is never trained"
@@ -30,6 +28,31 @@ def pad_row(model: Any, ids: Tensor) -> Finding | None:
         look = f"positions begin at {int(held[0])}: they must begin at {pad + 1}, after the row of the pad"
         return Finding("first position", "FAULT", says, float(held[0]), look, "learned#row-zero")
     return None
+
+
+@contextmanager
+def placed(model: Any, ids: Tensor, places: Tensor) -> Iterator[bool]:
+    """Tables of positions are read at the places of the first row, 0 being where they begin; False without a table.
+
+    So a model that takes no positions is given them all the same.
+    """
+    read = _read(model, lambda: Called(model)(ids))
+    first = {id(table.weight): int(rows.min()) for table, rows in read.values() if _counts(rows, ids)}
+    usual = nn.functional.embedding
+
+    def at_places(rows: Tensor, weight: Tensor, *given: Any, **more: Any) -> Tensor:
+        if id(weight) in first and rows.shape[-1] == places.shape[-1]:
+            rows = (first[id(weight)] + places[0]).expand_as(rows)
+        return usual(rows, weight, *given, **more)
+
+    with mock.patch.object(nn.functional, "embedding", at_places):
+        yield bool(first)
+
+
+def _counts(rows: Tensor, ids: Tensor) -> bool:
+    """Whether rows are read one after another, as positions are, not kinds of tokens or the like."""
+    held = rows.flatten()[: ids.shape[1]]
+    return held.shape == ids.shape[1:2] and bool((held.diff() == 1).all())
 
 
 def rows_from_mask(model: Any, ids: Tensor, mask: Tensor) -> str:

@@ -56,6 +56,25 @@ TINY: dict[str, dict[str, Any]] = {
     "bloom": {"vocab_size": 97, "hidden_size": 32, "n_layer": 2, "n_head": 4},
     "mpt": {"vocab_size": 97, "d_model": 32, "n_layers": 2, "n_heads": 4, "max_seq_len": 512},
     "falcon": ENCODER,
+    "llama4_text": USUAL
+    | {"head_dim": 8, "num_local_experts": 2, "intermediate_size_mlp": 48, "attention_chunk_size": 8}
+    | {"num_hidden_layers": 4},
+    "t5": ENDS | {"vocab_size": 97, "d_model": 32, "d_kv": 8, "d_ff": 48, "num_layers": 2, "num_heads": 4},
+    "bart": ENDS
+    | {
+        "vocab_size": 97,
+        "d_model": 32,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "max_position_embeddings": 512,
+    }
+    | {
+        "encoder_attention_heads": 4,
+        "decoder_attention_heads": 4,
+        "encoder_ffn_dim": 48,
+        "decoder_ffn_dim": 48,
+    }
+    | {"decoder_start_token_id": 2},
 }
 """Sizes of tiny models of transformers, by model_type."""
 
@@ -84,7 +103,8 @@ def tiny_model(name: str, **fields: Any) -> Any:
 
     def make() -> Any:
         transformers = import_module("transformers")
-        kind = transformers.AutoModelForMaskedLM if "bert" in name else transformers.AutoModelForCausalLM
+        use = "MaskedLM" if "bert" in name else "Seq2SeqLM" if name in ("t5", "bart") else "CausalLM"
+        kind = getattr(transformers, f"AutoModelFor{use}")
         config = transformers.AutoConfig.for_model(name, **TINY[name] | fields)
         return kind.from_config(config, attn_implementation="eager")
 
@@ -208,6 +228,8 @@ _WORDS = {
         "": "模型 | 库 | 相同 | 没有做 | 提示 | 错误",
         ",": "、",
         "pads on the left": "左边的填充",
+        "encoder: pads on the left": "编码器：左边的填充",
+        "decoder: pads on the left": "解码器：左边的填充",
         "first position": "第一个位置",
         "who sees whom": "谁看见谁",
         "shift": "平移",

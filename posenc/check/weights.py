@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,44 +11,79 @@ from torch import Tensor, nn
 
 from posenc.check.models import Called, change, tolerance
 
-__all__ = ["blank_weights"]
+__all__ = ["blank_steps", "blank_weights"]
+
+ERRORS = RuntimeError, IndexError, ValueError, TypeError, AttributeError
 
 
-def blank_weights(model: Any, row: Tensor) -> list[tuple[nn.Module, Tensor]]:
-    """Each layer of attention, and the weights (heads, length, length) of its queries if all products are 0.
+def blank_weights(model: Any, row: Tensor, keys: int | None = None) -> list[tuple[nn.Module, Tensor]]:
+    """Each layer of attention, and the weights (heads, length, keys) of its queries if all products are 0.
 
     They show masks and biases alone: without a bias each query gives the same weight to all keys that it sees. A copy
     is run in which all matrices but those of embeddings are 0. Empty for a model that gives no weights back, or gives
-    other outputs where it does.
+    other outputs where it does. Without a number of keys those of attention within the row are meant.
     """
-    if not isinstance(model, nn.Module):
+    if (blank := _blank(model, row)) is None:
         return []
-    blank, found = copy.deepcopy(model), list[tuple[nn.Module, Tensor]]()
+    return _weights(blank, lambda: Called(blank)(row), (row.shape[1], keys or row.shape[1]))
+
+
+def blank_steps(model: Any, row: Tensor) -> list[tuple[Tensor, Tensor]]:
+    """For each layer such weights (heads, keys) of the last query: in one pass, and after a cache of all before it."""
+    n = row.shape[1]
+    if (blank := _blank(model, row)) is None:
+        return []
+    whole = _weights(blank, lambda: Called(blank)(row), (n, n))
+    _, cache = Called(blank).step(row[:, :-1], None)
+    steps = dict(_weights(blank, lambda: Called(blank).step(row[:, -1:], cache), (1, None)))
+    return [(weights[:, -1], steps[layer][:, 0]) for layer, weights in whole if layer in steps]
+
+
+def _blank(model: Any, row: Tensor) -> nn.Module | None:
+    """A copy whose matrices are 0 and which gives its weights back; None if it cannot be made."""
+    if not isinstance(model, nn.Module):
+        return None
+    blank = copy.deepcopy(model)
     configs: list[Any] = [getattr(part, "config", None) for part in blank.modules()]
     configs = [config for config in configs if hasattr(config, "_attn_implementation")]
     for config in configs:
         config._attn_implementation = "eager"  # the only one that gives them back
-    n, known = row.shape[1], list[Tensor]()
+    try:
+        if not configs or change(Called(blank)(row), Called(model)(row)) > tolerance(Called(model), row):
+            return None
+    except ERRORS:
+        return None
+    for part in blank.modules():
+        weight = getattr(part, "weight", None)
+        if isinstance(weight, Tensor) and weight.ndim == 2 and not isinstance(part, nn.Embedding):
+            for parameter in part.parameters(recurse=False):
+                parameter.data = torch.zeros_like(parameter)
+    return blank
+
+
+def _weights(
+    blank: nn.Module, run: Callable[[], object], shape: tuple[int, int | None]
+) -> list[tuple[nn.Module, Tensor]]:
+    """What layers give back in a run that are weights of so many queries and keys."""
+    known, found = list[Tensor](), list[tuple[nn.Module, Tensor]]()
 
     def keep(module: nn.Module, _given: Any, output: Any) -> None:
         for each in output if isinstance(output, tuple) else ():
-            if not isinstance(each, Tensor) or each.shape[2:] != (n, n) or any(each is old for old in known):
+            if not isinstance(each, Tensor) or each.ndim != 4 or any(each is old for old in known):
+                continue
+            if each.shape[2:] != (shape[0], shape[1] or each.shape[3]):
                 continue
             total = each.double().sum(-1)  # below 1 beside an attention sink
-            if each.ndim == 4 and bool((each >= 0).all() & (total > 1e-3).all() & (total < 1.01).all()):
+            if bool((each >= 0).all() & (total > 1e-3).all() & (total < 1.01).all()):
                 known.append(each)  # an outer module may pass on what an inner one gave
                 found.append((module, each[0].double().cpu()))
 
+    hooks = [part.register_forward_hook(keep) for part in blank.modules()]
     try:
-        if not configs or change(Called(blank)(row), Called(model)(row)) > tolerance(Called(model), row):
-            return []
-        for part in blank.modules():
-            weight = getattr(part, "weight", None)
-            if isinstance(weight, Tensor) and weight.ndim == 2 and not isinstance(part, nn.Embedding):
-                for parameter in part.parameters(recurse=False):
-                    parameter.data = torch.zeros_like(parameter)
-            part.register_forward_hook(keep)
-        Called(blank)(row)
-    except (RuntimeError, IndexError, ValueError, TypeError, AttributeError):
+        run()
+    except ERRORS:
         return []
+    finally:
+        for hook in hooks:
+            hook.remove()
     return found

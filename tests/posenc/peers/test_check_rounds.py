@@ -377,7 +377,7 @@ def modernbert_has_windows_on_one_side(patch: Patch) -> Any:
     return made("modernbert")
 
 
-@planted("queries, biases or mask")
+@planted("with a cache the bias of layer 0 is not that of the newest token")
 def bloom_has_other_slopes_while_decoding(patch: Patch) -> Any:
     bloom = modeling("bloom").BloomAttention
     forward = bloom.forward

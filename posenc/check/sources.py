@@ -1,0 +1,96 @@
+"""Models with an encoder and a decoder, such as T5 and BART: each part by itself, and how the one sees the other."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.check.models import change
+from posenc.check.report import Finding
+from posenc.check.weights import blank_weights
+
+__all__ = ["check_source", "encoder_and_decoder"]
+
+
+def encoder_and_decoder(model: Any, ids: Tensor) -> tuple[nn.Module, nn.Module] | None:
+    """Both parts of a model of transformers, each called with its own token ids; None for a model without them.
+
+    The decoder stands over a fixed source, which is shorter than the ids, so that their lengths can be told apart.
+    """
+    taken = inspect.signature(model.forward).parameters if isinstance(model, nn.Module) else {}
+    if not {"input_ids", "decoder_input_ids", "encoder_outputs"} <= set(taken) or ids.ndim != 2:
+        return None
+    whole: Any = type(model)
+    names = {"ids": "decoder_input_ids", "attention_mask": "decoder_attention_mask"}
+    names |= {name: name for name in ("past_key_values", "use_cache") if name in taken}
+    names |= {"position_ids": "decoder_position_ids"} if "decoder_position_ids" in taken else {}
+
+    def forward(self: Any, *given: Any, **more: Any) -> Any:
+        told = dict(zip(names, given, strict=False)) | more
+        source = self.source.to(told["ids"].device).expand(len(told["ids"]), -1)
+        return whole.forward(self, source, **{names[name]: value for name, value in told.items()})
+
+    def generate(self: Any, ids: Tensor, **more: Any) -> Any:
+        more["decoder_attention_mask"] = more.pop("attention_mask", None)
+        return model.generate(self.source.expand(len(ids), -1).to(ids.device), decoder_input_ids=ids, **more)
+
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    signed: Any = forward
+    signed.__signature__ = inspect.Signature([inspect.Parameter(name, kind) for name in ("self", *names)])
+    # A class of its own, so that copies, and what is saved and loaded, are called like this, too.
+    own = {"forward": forward, "generate": generate, "source": _source(ids), "__module__": whole.__module__}
+    decoder = copy.copy(model)
+    decoder.__class__ = type(whole.__name__, (whole,), own)
+    return model.get_encoder(), decoder
+
+
+def _source(ids: Tensor) -> Tensor:
+    return ids[:1, : 2 * ids.shape[1] // 3].flip(1)
+
+
+def check_source(model: Any, decoder: nn.Module, ids: Tensor) -> list[Finding]:
+    """Whether the decoder sees what the encoder gives it as a set, without pads: cross-attention has no positions."""
+    source, row, section = _source(ids), ids[:1], "order#attention"
+    with torch.no_grad():
+        made = model.get_encoder()(source)
+        hidden = made.last_hidden_state
+
+        def outputs(hidden: Tensor, mask: Tensor | None = None) -> Tensor:
+            encoded = type(made)(last_hidden_state=hidden)
+            found = model(encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=row)
+            for name in ("logits", "last_hidden_state"):
+                found = getattr(found, name, found)
+            return found.double()
+
+        wanted = outputs(hidden)
+        limit = max(3e-5, 8 * torch.finfo(hidden.dtype).eps) * float(wanted.abs().max())
+        turned = change(outputs(hidden.flip(1)), wanted)
+        ones = torch.ones_like(source)
+        padded = torch.cat([hidden, hidden[:, :3].flip(1)], dim=1)
+        pads = change(outputs(padded, torch.cat([ones, 0 * ones[:, :3]], dim=1)), wanted)
+    says = "the outputs do not depend on the order of what the encoder gives"
+    findings = [Finding("cross-attention", "ok", says, turned, "", section)]
+    if not turned <= limit:
+        says = f"outputs differ by {turned:.2g} when what the encoder gives comes in reverse order"
+        findings = [Finding("cross-attention", "FAULT", says, turned, _seen(decoder, row, source), section)]
+    says = f"the same outputs, to {pads:.1g}"
+    findings.append(Finding("pads of the source", "ok", says, pads, "", "masks#key-mask"))
+    if not pads <= limit:
+        says = f"outputs differ by {pads:.2g} from those without pads"
+        look = "the mask of the source: cross-attention must have it, pads get in"
+        findings[-1] = Finding("pads of the source", "FAULT", says, pads, look, "masks#key-mask")
+    return findings
+
+
+def _seen(decoder: nn.Module, row: Tensor, source: Tensor) -> str:
+    """What cross-attention does with the places of the source, by its weights if all products are 0."""
+    for _, weights in blank_weights(decoder, row, source.shape[1]):
+        if bool((weights == 0).any()):
+            return "a mask by position, such as the causal one, hides tokens of the source"
+        if change(weights, weights.mean(-1, keepdim=True)) > 1e-5:
+            return "a bias of positions is added to its scores, and the source has none in the decoder"
+    return "its queries or keys are turned, or get a code of positions"
