@@ -247,7 +247,7 @@ def tried_table(*, lang: Literal["en", "zh"] = "en") -> str:
         lang: "en" or "zh", the language of its words.
 
     >>> tried_table().splitlines()[2]
-    '| `gpt2` | transformers 5.23.0 | 19 | 2 | pads on the left | – |'
+    '| `gpt2` | transformers 5.23.0 | 21 | 2 | pads on the left | – |'
     """
     if lang not in _WORDS:
         raise ValueError(f'lang must be "en" or "zh", got {lang!r}')
