@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.check.models import Called, change, some_tokens, tolerance
+from posenc.check.models import Called, change, first_position, some_tokens, tolerance
 from posenc.check.report import Finding, Report
 from posenc.check.weights import ERRORS
 
@@ -64,9 +64,10 @@ def _right_by_hand(called: Called, ids: Tensor, mask: Tensor, pads: int) -> bool
     """Whether one pass with pads on the left is right, at positions from the mask if the model takes any."""
     if called.mask is None:
         return False
-    places = (mask.cumsum(-1) - 1).clamp(min=0) if called.positions else None
-    padded = called(ids, positions=places, mask=mask)[1:, pads:]
-    return change(padded, called(ids[1:, pads:])) <= tolerance(called, ids)
+    alone, limit = called(ids[1:, pads:]), tolerance(called, ids)
+    start = first_position(called, ids[1:, pads:], alone, limit)
+    places = (mask.cumsum(-1) - 1).clamp(min=0) + start if called.positions else None
+    return change(called(ids, positions=places, mask=mask)[1:, pads:], alone) <= limit
 
 
 def _written(what: str, called: Called, ids: Tensor, mask: Tensor, pads: int) -> Finding:
@@ -96,10 +97,11 @@ def _written(what: str, called: Called, ids: Tensor, mask: Tensor, pads: int) ->
     if (size := change(found, wanted)) <= tolerance(called, ids):
         return Finding(what, "ok", f"the same outputs, to {size:.1g}", size, "", section)
     says = f"outputs differ by {size:.2g} from one pass over what it wrote"
-    return Finding(what, "FAULT", says, size, _cause(told, ids, pads), section)
+    start = first_position(called, ids[:1], called(ids[:1]), tolerance(called, ids))
+    return Finding(what, "FAULT", says, size, _cause(told, ids, pads, start), section)
 
 
-def _cause(told: list[Any], ids: Tensor, pads: int) -> str:
+def _cause(told: list[Any], ids: Tensor, pads: int, start: int) -> str:
     """What is wrong with the position_ids that reached the model in the calls of generate()."""
     if not told or not all(isinstance(each, Tensor) for each in told):
         return "what generate() hands on from step to step: a cache, a mask, or positions that the model makes itself"
@@ -108,12 +110,12 @@ def _cause(told: list[Any], ids: Tensor, pads: int) -> str:
     for number, row in enumerate(torch.cat(rows, dim=1)):
         skipped = pads * (number > 0)
         held = row[skipped:]
-        off = held - torch.arange(len(held), device=held.device)
+        off = held - torch.arange(start, start + len(held), device=held.device)
         if not bool(off.any()):
             continue
         at = int(off.nonzero()[0])
         whose = "new tokens" if at + skipped >= first else "the text"
-        look = f"position_ids of generate(): those of {whose} begin with {int(held[at])} in place of {at}"
+        look = f"position_ids of generate(): those of {whose} begin with {int(held[at])} in place of {start + at}"
         if skipped and int(off[at]) == skipped:
             return f"{look}: the pads on the left are counted"
         return look + (

@@ -132,3 +132,9 @@ def tolerance(called: Called, ids: Tensor) -> float:
 def counted(ids: Tensor, start: int = 0) -> Tensor:
     """Positions start, start + 1, ... for each row."""
     return torch.arange(start, start + ids.shape[1], device=ids.device).expand(ids.shape[:2])
+
+
+def first_position(called: Called, ids: Tensor, outputs: Tensor, limit: float) -> int:
+    """What a model calls its first position if none are given, 0, 1 or 2; 0 if it is none of these."""
+    starts = (0, 1, 2) if called.positions else ()
+    return next((n for n in starts if change(called(ids, positions=counted(ids, n)), outputs) <= limit), 0)

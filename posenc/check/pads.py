@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from posenc.check.masks import reach
-from posenc.check.models import Called, change, counted, text_config, tolerance
+from posenc.check.models import Called, change, counted, first_position, text_config, tolerance
 from posenc.check.report import Finding
 from posenc.check.tables import placed, rows_from_mask
 
@@ -22,13 +22,7 @@ class PaddedRuns:
     def __init__(self, called: Called, ids: Tensor) -> None:
         self.called, self.ids = called, ids
         self.limit, self.full = tolerance(called, ids), called(ids)
-        starts = (
-            start
-            for start in (0, 1, 2)
-            if called.positions
-            and change(called(ids, positions=counted(ids, start)), self.full) <= self.limit
-        )
-        self.start = next(starts, 0)  # what the model calls its first position
+        self.start = first_position(called, ids, self.full, self.limit)
 
     def padded(self, causal: bool) -> list[Finding]:
         """The second row is shorter and has pads on the left, or on the right."""
