@@ -38,26 +38,29 @@ def check_generate(model: Any, ids: Tensor | None = None) -> Report:
     """
     called, ids = Called(model), some_tokens(model, ids)
     if not getattr(model, "can_generate", lambda: False)():
-        return _left("the model has no generate")
+        return Report((_left("generate", "the model has no generate"),))
     row, pads = ids[:1, :8], 3
     padded = torch.cat([row[:, :1].expand(1, pads), row[:, :-pads]], dim=1)
     both, mask = torch.cat([row, padded]), torch.ones_like(torch.cat([row, padded]))
     mask[1, :pads] = 0
     findings = list[Finding]()
-    try:
-        findings.append(_written("generate", called, row, mask[:1], 0))
-        # A decoder beside an encoder gets a start before its pads; what one pass does with pads was said elsewhere.
-        parts = getattr(getattr(model, "config", None), "is_encoder_decoder", False)
-        if not parts and _right_by_hand(called, both, mask, pads):
-            findings.append(_written("generate after pads", called, both, mask, pads))
-    except ERRORS as error:
-        left = _left(f"it cannot be tried: {type(error).__name__}: {str(error).splitlines()[0][:80]}")
-        return Report((*findings, *left.findings))
+    # A decoder beside an encoder gets a start before its pads; what one pass does with pads was said elsewhere.
+    parts = getattr(getattr(model, "config", None), "is_encoder_decoder", False)
+    for what, given, shown, skipped in (
+        ("generate", row, mask[:1], 0),
+        ("generate after pads", both, mask, pads),
+    ):
+        try:
+            if not skipped or (not parts and _right_by_hand(called, given, shown, skipped)):
+                findings.append(_written(what, called, given, shown, skipped))
+        except ERRORS as error:
+            says = f"it cannot be tried: {type(error).__name__}: {str(error).splitlines()[0][:80]}"
+            findings.append(_left(what, says))
     return Report(tuple(findings))
 
 
-def _left(says: str) -> Report:
-    return Report((Finding("generate", "left out", says, math.nan, "", "rotary#cache"),))
+def _left(what: str, says: str) -> Finding:
+    return Finding(what, "left out", says, math.nan, "", "rotary#cache")
 
 
 def _right_by_hand(called: Called, ids: Tensor, mask: Tensor, pads: int) -> bool:

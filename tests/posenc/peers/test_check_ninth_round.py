@@ -163,6 +163,24 @@ def roberta_is_not_told_that_it_counts_from_2(patch: Patch) -> Any:
     return seeded(library.RobertaForCausalLM, config)
 
 
+@planted("those of new tokens begin with 8 in place of 5: the pads on the left are counted")
+def gpt2_cuts_its_mask_before_it_counts_the_pads(patch: Patch) -> Any:
+    """It raises without pads, because generate() hands on no mask of ones."""
+    model = made("gpt2")
+    prepare = model.prepare_inputs_for_generation
+
+    @functools.wraps(prepare)
+    def faulty(ids: Any, attention_mask: Any = None, **more: Any) -> Any:
+        inputs = prepare(ids, attention_mask=attention_mask, **more)
+        n, end = inputs["input_ids"].shape[1], attention_mask.shape[1]
+        pads = (attention_mask[:, end - n :] == 0).sum(-1, keepdim=True)
+        inputs["position_ids"] = (torch.arange(end - n, end)[None] - pads).clamp(min=0)
+        return inputs
+
+    patch.setattr(model, "prepare_inputs_for_generation", faulty)
+    return model
+
+
 # Faults that rounds before had found named late.
 @planted("it is the wrong way round, outputs see what comes after them")
 def llama_has_its_mask_the_wrong_way_round(patch: Patch) -> Any:
