@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 from xml.etree import ElementTree
 
 import numpy as np
@@ -362,6 +363,8 @@ def pointed(page: Page, root: str, book: str) -> None:
         page.locator(".md-search__input").fill(word)
         page.wait_for_timeout(400)
         pointer.wait_for(state="visible" if wanted else "hidden")
+        if wanted:  # on a busy machine the pointer of the word before stands a moment longer
+            pointer.locator(f'a[href$="q={word if word.isascii() else quote(word)}"]').wait_for()
         links = pointer.locator("a").evaluate_all("links => links.map(({ href }) => decodeURI(href))")
         assert not wanted or [links[0], links[-1]] == [root + wanted[0], root + wanted[-1]], (
             f"{word} leads to {links}"
