@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from posenc.check.masks import reach, replaced
-from posenc.check.models import Called, change, counted, some_tokens, text_config
+from posenc.check.models import Called, change, counted, of_rows, some_tokens, text_config
 from posenc.check.pads import PaddedRuns
 from posenc.check.report import Finding, Report
 from posenc.check.tables import placed
@@ -76,7 +76,7 @@ class _Decoding(PaddedRuns):
         )
         twice = torch.cat([self.ids[:1]] * 2)
         if change(alone, self.full) > self.limit and change(self.called(twice), alone[:1]) > self.limit:
-            look = (
+            look = of_rows(self.called, self.ids, self.limit) or (
                 "the number of rows, not what they hold: two equal rows differ from one alone, as where a bias is laid "
                 "out as (heads, batch) and scores as (batch, heads)"
             )
@@ -146,6 +146,10 @@ class _Decoding(PaddedRuns):
                 return f"the mask with a cache: {token} does not see {keys}"
             if extra := int((seen & ~shown).sum()):
                 return f"the mask with a cache: {token} sees {extra} keys that one pass hides"
+            rests = [1 - float(each.sum(-1).min()) for each in (wanted, step)]
+            if min(rests) < 1e-4 < 1e-2 < max(rests):
+                how = "is left out" if rests[1] < 1e-4 else "is there, and not in one pass"
+                return f"the attention sink: with a cache that of layer {number} {how}"
             if change(step, wanted) > 1e-4:
                 even = change(step, step.mean(-1, keepdim=True)) <= 1e-4
                 how = "is left out" if even else "is not that of the newest token"
@@ -187,6 +191,8 @@ class _Decoding(PaddedRuns):
                 "mask laid from the first key)"
             )
         where = self._in_the_cache(first)
+        if where.startswith("the attention sink"):
+            return where
         return f"{where}: outputs differ from token {first} on, and depend on the tokens that they should"
 
     def _in_the_cache(self, first: int) -> str:
@@ -235,7 +241,7 @@ class _Decoding(PaddedRuns):
         except (RuntimeError, IndexError, ValueError) as error:
             return self._raised("a prefill in chunks", error)
         found = torch.cat(outputs, dim=1)
-        look = "positions within the second chunk, and its mask"
+        look = "" if change(found, self.full) <= self.limit else self._in_a_chunk()
         size = n // 3
         if self.called.positions and not change(found, self.full) <= self.limit:
             second = slice(size, size + n // 4)
@@ -252,6 +258,53 @@ class _Decoding(PaddedRuns):
             if change(seen[:, :-1], outputs[1][:, :-1]) > self.limit:
                 look = "the mask of a chunk after the first: its tokens see later ones"
         return self._compared("a prefill in chunks", found, self.full, look, "rotary#cache", "outputs")
+
+    def _in_a_chunk(self) -> str:
+        """Whether the mask of the second chunk is that of one pass, by weights that show masks and biases alone."""
+        n = self.ids.shape[1]
+        size, more, known = n // 3, n // 4, False
+        for number, (whole, chunk) in enumerate(
+            blank_steps(self.called.model, self.ids[:1, : size + more], more)
+        ):
+            wanted = whole[..., -chunk.shape[-1] :]  # a window has forgotten the others
+            shown, seen, known = (wanted > 0).any(0), (chunk > 0).any(0), True
+            if torch.equal(shown, seen):
+                if change(chunk, wanted) > 1e-4:
+                    return f"positions within the second chunk: the bias of layer {number} is not that of one pass"
+                continue
+            past, lost, extra = seen.shape[1] - more, int((shown & ~seen).sum()), int((seen & ~shown).sum())
+            before, wanted_before = seen[:, :past], shown[:, :past]
+            if bool((seen & ~shown)[:, past:].any()):
+                how = "its tokens see later ones"
+            elif past and not bool(before.any()):
+                how = "its tokens see nothing of the cache"
+            elif torch.equal(before, wanted_before[:1].expand_as(before)):
+                how = "all see of the cache what the first one sees, and a window moves on with each"
+            elif torch.equal(before, wanted_before[-1:].expand_as(before)):
+                how = "all see of the cache what the last one sees, and a window moves on with each"
+            else:
+                how = "its tokens do not see the keys that one pass shows them"
+            count = " and ".join(
+                f"{keys} keys too {few}" for keys, few in ((extra, "many"), (lost, "few")) if keys
+            )
+            return f"the mask of a chunk after the first, not positions: {how} ({count} in layer {number})"
+        rows, cache, outputs = replaced(self.ids), None, []
+        for part in rows.split([size, more, n - size - more], dim=1):
+            output, cache = self.called.step(part, cache)
+            outputs.append(output)
+        found = torch.cat(outputs, dim=1)
+        seen = ((found[1:] - found[:1]).flatten(2).abs().amax(-1) > self.limit).T
+        meant = reach(self.called, self.ids)
+        for wrong, how in (
+            (seen & ~meant, "sees token {}, which one pass hides"),
+            (meant & ~seen, "does not see {}"),
+        ):
+            if bool(wrong[size:].any()):
+                t, u = map(int, wrong.nonzero()[-1])
+                return f"the mask of a chunk after the first, not positions: output {t} {how.format(u)}"
+        if known:
+            return "positions within the second chunk: each token sees those that one pass shows it"
+        return "positions within the second chunk, and its mask"
 
     def cut_back(self) -> Finding:
         """Some tokens more than wanted, the cache cut back to the wanted ones, then others in their place."""
@@ -294,6 +347,7 @@ class _Decoding(PaddedRuns):
         """The rows of the cache are exchanged, as in a beam search, and so are the tokens that follow."""
         what, n = "a cache reordered", self.ids.shape[1] - 3
         _, cache = self.called.step(self.ids[:, :n], None)
+        usual, _ = self.called.step(self.ids[:, n:], copy.deepcopy(cache))
         if not hasattr(cache, "reorder_cache") or self.ids.shape[0] < 2:
             return Finding(what, "left out", "the cache has no reorder_cache", math.nan, "", "rotary#cache")
         rows = torch.arange(self.ids.shape[0], device=self.ids.device).flip(0)
@@ -302,7 +356,12 @@ class _Decoding(PaddedRuns):
             outputs, _ = self.called.step(self.ids[rows, n:], cache)
         except (RuntimeError, IndexError, ValueError, NotImplementedError) as error:
             return self._raised(what, error)
+        if change(usual, self.full[:, n:]) > self.limit and change(outputs, usual[rows]) <= self.limit:
+            says = "rows are exchanged rightly; outputs after any cache differ from one pass"
+            return Finding(what, "ok", says, change(outputs, usual[rows]), "", "rotary#cache")
         look = "reorder_cache: not all that it holds changes rows, keys and values of each layer"
+        if not self.rows().ok:
+            look = "rows of a batch, which differ without a cache, too"
         return self._compared(what, outputs, self.full[rows, n:], look, "rotary#cache", "outputs after it")
 
 

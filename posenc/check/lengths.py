@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -14,6 +15,15 @@ from posenc.check.models import LIMITS, Called, change, counted, some_tokens, te
 from posenc.check.report import Finding, Report
 
 __all__ = ["check_length", "check_precision"]
+
+POSITIONS_ROUNDED = (
+    "positions or angles that are rounded to the short format: integers above 256 (bfloat16) or 2048 (float16) have no "
+    "place in it, and a buffer of frequencies is cast with the model"
+)
+FREQUENCIES = (
+    "frequencies or angles that are rounded to the short format: positions that it has no place for are still told "
+    "apart, so it is not them alone; a buffer of frequencies is cast with the model, or in each call"
+)
 
 
 def check_length(model: Any, ids: Tensor | None = None, *, limit: int | None = None) -> Report:
@@ -163,6 +173,8 @@ def _cast(model: nn.Module, dtype: torch.dtype, what: str, ids: Tensor, far: int
     found = _judged(what, _ends(Called(short), ids, far), wanted, far)
     if found.ok:
         return found
+    if not _rounds(Called(short), ids, far, dtype):
+        found = replace(found, look=FREQUENCIES)
     constants = frozen | dict(model.named_buffers())
     cast = [name for name, each in constants.items() if each.is_floating_point() and each.dtype != dtype]
     for names in [*([name] for name in cast), cast] if cast else []:
@@ -184,9 +196,22 @@ def _in_dtype(model: nn.Module, dtype: torch.dtype) -> nn.Module:
 
 def _ends(called: Called, ids: Tensor, far: int) -> list[Tensor]:
     """The outputs of a text at the beginning, and with its second half far away from the first."""
+    return [called.at(ids, places) for places in (counted(ids), _away(ids, far))]
+
+
+def _away(ids: Tensor, far: int) -> Tensor:
     half = ids.shape[1] // 2
-    away = torch.cat([counted(ids[:, :half]), counted(ids[:, half:], far)], dim=1)
-    return [called.at(ids, places) for places in (counted(ids), away)]
+    return torch.cat([counted(ids[:, :half]), counted(ids[:, half:], far)], dim=1)
+
+
+def _rounds(called: Called, ids: Tensor, far: int, dtype: torch.dtype) -> bool:
+    """Whether positions that this format has no place for count as those that they are rounded to."""
+    places = _away(ids, far)
+    rounded = places.to(dtype).long()
+    if torch.equal(places, rounded):
+        return False
+    given, short = (called.at(ids, each) for each in (places, rounded))
+    return change(given, short) <= 1e-6 * float(given.abs().max())
 
 
 def _judged(what: str, found: list[Tensor], wanted: list[Tensor], far: int) -> Finding:
@@ -200,8 +225,4 @@ def _judged(what: str, found: list[Tensor], wanted: list[Tensor], far: int) -> F
     says = f"outputs err by {near:.1g} of their size at 0 and by {away:.1g} with half the text at {far}"
     if away <= 4 * near + 1e-4:
         return Finding(what, "ok", says, away, "", section)
-    look = (
-        "positions or angles that are rounded to the short format: integers above 256 (bfloat16) or 2048 (float16) "
-        "have no place in it, and a buffer of frequencies is cast with the model"
-    )
-    return Finding(what, "FAULT", says, away, look, section)
+    return Finding(what, "FAULT", says, away, POSITIONS_ROUNDED, section)

@@ -20,6 +20,7 @@ from posenc.rotary import from_config
 
 __all__ = ["check_loading"]
 
+OTHERS = "other frequencies than the configuration's, by another base, width or scaling"
 LARGEST = 100_000_000
 """Parameters of a model that is still copied and saved."""
 
@@ -125,7 +126,7 @@ def _deviation(
     return (
         says,
         error,
-        f"{name}: other frequencies than the configuration's, by another base, width or scaling",
+        f"{name}: {OTHERS}",
     )
 
 

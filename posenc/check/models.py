@@ -138,3 +138,24 @@ def first_position(called: Called, ids: Tensor, outputs: Tensor, limit: float) -
     """What a model calls its first position if none are given, 0, 1 or 2; 0 if it is none of these."""
     starts = (0, 1, 2) if called.positions else ()
     return next((n for n in starts if change(called(ids, positions=counted(ids, n)), outputs) <= limit), 0)
+
+
+BY_ROW = "positions are the number of the row in the batch, the same for all tokens of a row"
+
+
+def of_rows(called: Called, ids: Tensor, limit: float) -> str:
+    """How the number of a row gets into its outputs, seen in equal rows of one batch; "" if it does not."""
+    turned = torch.cat([ids[:1, :-1].flip(1), ids[:1, -1:]], dim=1)
+    lost = change(called(turned)[:, -1], called(ids[:1])[:, -1]) <= limit
+    for row in (ids[:1], ids[:1, :1]):  # a token alone has no order, and no other keys
+        alone, rows = called(row), called(torch.cat([row] * 3))
+        if (
+            change(rows[:1], alone)
+            <= limit
+            < min(change(rows[a], rows[b]) for a, b in ((0, 1), (0, 2), (1, 2)))
+        ):
+            if lost:
+                return BY_ROW
+            if row.shape[1] == 1:
+                return "what is added to a token depends on the number of its row, as positions along the batch do"
+    return ""

@@ -13,7 +13,17 @@ from torch import Tensor, nn
 
 from posenc.check.layouts import check_layout
 from posenc.check.masks import reach
-from posenc.check.models import LIMITS, Called, change, counted, some_tokens, text_config, tolerance
+from posenc.check.models import (
+    BY_ROW,
+    LIMITS,
+    Called,
+    change,
+    counted,
+    of_rows,
+    some_tokens,
+    text_config,
+    tolerance,
+)
 from posenc.check.report import Finding, Report
 from posenc.check.rotations import ROUNDED, check_rotation, rotated
 from posenc.check.tables import pad_row
@@ -45,7 +55,7 @@ def check_order(model: Any, ids: Tensor | None = None) -> Report:
         says = f"the last output changes by {found:.2g} when the tokens before it are turned round"
         return Report((Finding("order", "ok", says, found, "", "order#attention"),))
     says = "the last output stays the same when the tokens before it are turned round"
-    look = "where positions enter: none does, or all get the same"
+    look = of_rows(called, ids, limit) or "where positions enter: none does, or all get the same"
     return Report((Finding("order", "FAULT", says, found, look, "order#attention"),))
 
 
@@ -161,6 +171,12 @@ def _start(called: Called, ids: Tensor, usual: Tensor, base: Tensor, limit: floa
             look = "positions that you give yourself: they start there, too"
             return Finding("first position", "note", says, float(start), look, "learned#row-zero")
     found = change(usual, base)
+    numbers = torch.arange(len(ids), device=ids.device)[:, None].expand(ids.shape[:2])
+    if len(ids) > 1 and change(usual, called.at(ids, numbers)) <= limit < change(
+        usual, called.at(ids, 0 * numbers)
+    ):
+        says = f"outputs without positions given differ by {found:.2g} from those at 0, 1, 2, ..."
+        return Finding("first position", "FAULT", says, found, BY_ROW, "learned#row-zero")
     if change(usual[:1], base[:1]) <= limit:
         says = f"without positions given the first row counts from 0, and the outputs of others differ by {found:.2g}"
         look = "positions of the rows: those after the first do not begin at 0"

@@ -43,7 +43,10 @@ class PaddedRuns:
             mask[:, real] = 1
             found.append(self._side(side, padded, mask, real, alone))
         if causal and self.called.cache and (self.called.positions or found[-1].verdict != "note"):
-            found.append(self._decoded_after_pads())
+            after = self._decoded_after_pads()
+            if not after.ok and not found[-1].ok:
+                after = replace(after, look="what pads on the left change without a cache, too")
+            found.append(after)
         return found
 
     def _ones(self) -> Finding:

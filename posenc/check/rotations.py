@@ -26,6 +26,7 @@ __all__ = ["check_rotation", "rotated"]
 _WHAT, _SECTION = "rotations", "longer#take-config"
 BY_LENGTH = ("dynamic", "longrope")
 """Words of configurations for frequencies that depend on the length of the text."""
+OTHERWISE = "queries and keys are turned otherwise: not by these frequencies, pairs, direction or factor"
 ROUNDED = "angles, or their cosines and sines, are rounded to"
 
 
@@ -275,6 +276,13 @@ def _cause(
     if _error(near, _Turn(rotation), positions[:half]) <= limit:
         if _error(vectors, _Turn(rotation), torch.arange(len(positions))) <= _limit(positions, eps):
             return "positions: those that are given change nothing, it is turned by 0, 1, 2, ..."
+        for dtype in (torch.bfloat16, torch.float16):
+            held = torch.as_tensor(np.asarray(rotation.frequencies)).to(dtype).double().numpy()
+            if _error(vectors, _Turn(replace(rotation, frequencies=held)), positions) <= _limit(
+                positions, eps
+            ):
+                kind = str(dtype).removeprefix("torch.")
+                return f"frequencies are rounded to {kind}, before they are multiplied by positions"
         far = int(positions[-1])
         return f"positions far from 0, at {far}, are rounded, clamped or written round; near 0 all is right"
     other: Layout = "interleaved" if rotation.layout == "half" else "half"
@@ -330,7 +338,7 @@ def _cause(
     if any(size <= limit for size in each):
         wrong = [str(h) for h, size in enumerate(each) if not size <= limit]
         return f"queries or keys of some heads are turned otherwise, those of heads {', '.join(wrong)}"
-    return "queries and keys are turned otherwise: not by these frequencies, pairs, direction or factor"
+    return OTHERWISE
 
 
 def _rounded(vectors: tuple[Tensor, ...], rotation: LayerRotation, positions: Tensor) -> str:

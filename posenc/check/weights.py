@@ -28,15 +28,19 @@ def blank_weights(model: Any, row: Tensor, keys: int | None = None) -> list[tupl
     return _weights(blank, lambda: Called(blank)(row), (row.shape[1], keys or row.shape[1]))
 
 
-def blank_steps(model: Any, row: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """For each layer such weights (heads, keys) of the last query: in one pass, and after a cache of all before it."""
+def blank_steps(model: Any, row: Tensor, last: int = 1) -> list[tuple[Tensor, Tensor]]:
+    """For each layer such weights of the last queries: in one pass, and after a cache of all before them.
+
+    Their shape is (heads, keys), or (heads, last, keys) for more than one query.
+    """
     n = row.shape[1]
     if (blank := _blank(model, row)) is None:
         return []
     whole = _weights(blank, lambda: Called(blank)(row), (n, n))
-    _, cache = Called(blank).step(row[:, :-1], None)
-    steps = dict(_weights(blank, lambda: Called(blank).step(row[:, -1:], cache), (1, None)))
-    return [(weights[:, -1], steps[layer][:, 0]) for layer, weights in whole if layer in steps]
+    _, cache = Called(blank).step(row[:, :-last], None)
+    steps = dict(_weights(blank, lambda: Called(blank).step(row[:, -last:], cache), (last, None)))
+    found = [(weights[:, -last:], steps[layer]) for layer, weights in whole if layer in steps]
+    return [(whole[:, 0], step[:, 0]) for whole, step in found] if last == 1 else found
 
 
 def _blank(model: Any, row: Tensor) -> nn.Module | None:

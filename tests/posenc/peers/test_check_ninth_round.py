@@ -37,7 +37,7 @@ def mpt_counts_heads_from_0(patch: Patch) -> Any:
     return made("mpt")
 
 
-@planted("by another base, width or scaling")
+@planted("spread over the whole head, not over the columns that are turned")
 def neox_spreads_frequencies_over_the_head(patch: Patch) -> Any:
     model = made(
         "gpt_neox", rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}

@@ -38,7 +38,7 @@ def gpt2_counts_the_mask_from_one(patch: Patch) -> Any:
     return made("gpt2")
 
 
-@planted("inv_freq")
+@planted("the frequencies are those of base 10000")
 def smollm3_ignores_its_base(patch: Patch) -> Any:
     rotary = modeling("smollm3").SmolLM3RotaryEmbedding
     default = rotary.compute_default_rope_parameters
@@ -414,7 +414,7 @@ def phi3_turns_all_columns(patch: Patch) -> Any:
     return model
 
 
-@planted("inv_freq")
+@planted("the frequencies are those of base 10000 without the scaling")
 def olmo2_ignores_its_scaling(patch: Patch) -> Any:
     model = made("olmo2", rope_parameters={"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0})
     model.model.rotary_emb = made("olmo2").model.rotary_emb
@@ -604,7 +604,7 @@ def bert_masks_pads_in_the_first_head(patch: Patch) -> Any:
     return made("bert")
 
 
-@planted("the second chunk, and its mask")
+@planted("its tokens see nothing of the cache")
 def llama_later_chunks_see_themselves_alone(patch: Patch) -> Any:
     m = modeling("llama")
     attend = m.eager_attention_forward
