@@ -85,7 +85,7 @@ def llama_has_the_factor_of_yarn_twice(patch: Patch) -> Any:
     return model
 
 
-@planted("inv_freq")
+@planted("spread over the whole head, not over the columns that are turned")
 def neox_spreads_frequencies_over_the_whole_head(patch: Patch) -> Any:
     model = made(
         "gpt_neox", rope_parameters={"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5}
@@ -96,7 +96,7 @@ def neox_spreads_frequencies_over_the_whole_head(patch: Patch) -> Any:
     return model
 
 
-@planted("inv_freq")
+@planted("the frequencies are those of full_attention layers")
 def gemma3_has_one_base_for_all_layers(patch: Patch) -> Any:
     model = made("gemma3_text", layer_types=["sliding_attention", "full_attention"])
     rotary = model.model.rotary_emb
