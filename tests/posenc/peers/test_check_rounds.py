@@ -559,7 +559,7 @@ def glm4_pairs_by_halves(patch: Patch) -> Any:
     return made("glm4")
 
 
-@planted("inv_freq")
+@planted("the frequencies stand in the opposite order")
 def llama_has_its_frequencies_backwards(patch: Patch) -> Any:
     model = made("llama")
     rotary = model.model.rotary_emb
