@@ -23,10 +23,10 @@ from posenc.rotary import (
 _CHANCE = 1 / 16
 
 
-def _trained(scheme: str, task: str) -> list[float]:
-    """Mean of five seeds, at the trained length of 32 tokens, at 64 and at 256."""
+def _trained(scheme: str, task: str, steps: int | None = None) -> list[float]:
+    """Mean of all seeds, at the trained length of 32 tokens, at 64 and at 256."""
     results = extrapolation_results()
-    mean = results.scores(scheme, task).mean(axis=0)
+    mean = results.scores(scheme, task, steps=steps).mean(axis=0)
     return [float(mean[results.lengths.index(n)]) for n in (32, 64, 256)]
 
 
@@ -56,7 +56,17 @@ def period_extrapolates() -> Found:
 def random_starts_help() -> Found:
     plain, started = (_trained(name, "back")[2] for name in ("sinusoidal", "sinusoidal_offset"))
     copied = _trained("sinusoidal_offset", "copy")[0]
-    return found(started > 2 * plain, copied < 0.5, plain=plain, started=started, copied=copied)
+    learned, _, far = _trained("sinusoidal_offset", "copy", 9600)
+    return found(
+        started > 2 * plain,
+        copied < 0.5,
+        plain=plain,
+        started=started,
+        copied=copied,
+        learned=learned,
+        far=far,
+        without=_trained("sinusoidal", "copy", 2400)[2],
+    )
 
 
 @claim("only if", "learned.md#beyond")
@@ -68,18 +78,26 @@ def clamped_table_reads_on() -> Found:
 @claim("false", "extrapolation.md#came")
 def rotary_extrapolates() -> Found:
     at_32, at_64, at_256 = _trained("rotary", "back")
-    return found(at_64 > 0.9 * at_32, at_32=at_32, at_64=at_64, at_256=at_256)
+    small = _trained("rotary_share_base", "back")[2]
+    recall = _trained("rotary_share_base", "recall")[0]
+    return found(at_64 > 0.9 * at_32, at_32=at_32, at_64=at_64, at_256=at_256, small=small, recall=recall)
 
 
 @claim("only if", "extrapolation.md#came")
 def alibi_extrapolates() -> Found:
-    recall, copy = _trained("alibi", "recall"), _trained("alibi", "copy")
+    recall, back, copy = (_trained("alibi", task) for task in ("recall", "back", "copy"))
+    learned, _, far = _trained("alibi", "copy", 2400)
     return found(
         recall[2] > 0.85,
         copy[2] < 0.5 * copy[0],
+        near=recall[0],
         recall=recall[2],
+        back=back[0],
+        back_far=back[2],
+        copy_near=copy[0],
         copy=copy[2],
-        back=_trained("alibi", "back")[0],
+        learned=learned,
+        far=far,
     )
 
 
@@ -109,7 +127,8 @@ def interpolation_is_free() -> Found:
 @claim("false", "longer.md#breaks")
 def rotary_has_no_limit() -> Found:
     new = (unseen_angles(sinusoidal_frequencies(128), 4096, 8192) > 1e-9).sum()
-    return found(new == 0, new=new)
+    near, _, far = _trained("rotary_small_base", "back")
+    return found(new == 0, new=new, near=near, far=far)
 
 
 @claim("false", "longer.md#ntk")
@@ -173,6 +192,7 @@ def buckets_extrapolate() -> Found:
 def alibi_at_any_length() -> Found:
     """The task that ALiBi goes on doing at eight times the trained length, and one that it does not."""
     language, copy = _trained("alibi", "language"), _trained("alibi", "copy")
+    learned, _, beyond = _trained("alibi", "copy", 2400)
     return found(
         language[2] < language[0],
         copy[2] < 0.5 * copy[0],
@@ -180,6 +200,8 @@ def alibi_at_any_length() -> Found:
         far=language[2],
         at_32=copy[0],
         at_256=copy[2],
+        learned=learned,
+        beyond=beyond,
     )
 
 
