@@ -49,7 +49,7 @@ def rows() -> Iterator[Row]:
     both_ways = trained(RotaryEmbedding(64), (q, k), (train[1], train[0]), q, k)
     yield Row("forward + backward", "copy_, twice", 1.8, both_ways, copies(*train, *train), 30)
     bare = products(RotaryEmbedding(64), train[0], train[1], offset=0)
-    yield Row("forward + backward", "its four products", 1.2, both_ways, lambda: (bare(), bare()), 30)
+    yield Row("forward + backward", "its four products", 1.3, both_ways, lambda: (bare(), bare()), 30)
 
 
 def graphs(layout: Layout) -> int:
