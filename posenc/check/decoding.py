@@ -347,9 +347,9 @@ class _Decoding(PaddedRuns):
         """The rows of the cache are exchanged, as in a beam search, and so are the tokens that follow."""
         what, n = "a cache reordered", self.ids.shape[1] - 3
         _, cache = self.called.step(self.ids[:, :n], None)
-        usual, _ = self.called.step(self.ids[:, n:], copy.deepcopy(cache))
         if not hasattr(cache, "reorder_cache") or self.ids.shape[0] < 2:
             return Finding(what, "left out", "the cache has no reorder_cache", math.nan, "", "rotary#cache")
+        usual, _ = self.called.step(self.ids[:, n:], copy.deepcopy(cache))
         rows = torch.arange(self.ids.shape[0], device=self.ids.device).flip(0)
         try:
             cache.reorder_cache(rows)

@@ -62,12 +62,15 @@ def _turn_halves(x: Array, code: Array, xp: Namespace) -> Array:
     cos, sin = code.real, code.imag.contiguous()  # steps of two would cost more than this copy
     both = xp.concat([cos, cos], axis=-1)
     piece = IN_CACHE * xp.get_num_threads()
-    if x.is_cpu and x.nbytes > 2 * piece and xp.broadcast_shapes(x.shape, both.shape) == x.shape:
+    fits = x.ndim > 1 and xp.broadcast_shapes(x.shape, both.shape) == x.shape
+    if fits and x.is_cpu and x.nbytes > 2 * piece:
         rows = max(1, x.shape[-2] * piece // x.nbytes)
         turned = xp.empty_like(x)
+        # One code may be that of all tokens.
+        wide = (a.expand(*a.shape[:-2], x.shape[-2], -1) for a in (both, sin))
         try:
             for given, out, cosines, sines in zip(
-                *(a.split(rows, -2) for a in (x, turned, both, sin)), strict=True
+                *(a.split(rows, -2) for a in (x, turned, *wide)), strict=True
             ):
                 _add_sines(xp.mul(given, cosines, out=out), given, sines)
             return turned

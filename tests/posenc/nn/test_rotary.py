@@ -11,7 +11,7 @@ from torch.autograd import forward_ad
 
 from posenc import apply_rotary
 from posenc.nn import RotaryEmbedding
-from posenc.rotary import _turn, head_frequencies
+from posenc.rotary import _turn, head_frequencies, offset_query
 from tests.taken import random
 
 
@@ -62,6 +62,9 @@ WAYS: dict[str, Callable[[Any, Tensor], Tensor]] = {
     "the same for all heads": lambda turned, x: turned(x[:, :1].expand(x.shape)),
     "bfloat16": lambda turned, x: turned(x.bfloat16()),
     "positions of each sentence": lambda turned, x: turned(x, positions=torch.arange(100).view(2, 50) * 3),
+    "one position for all tokens": lambda turned, x: apply_rotary(x, torch.tensor([[[7]]]), layout="half"),
+    "one position for each head": lambda turned, x: apply_rotary(x, torch.arange(3)[:, None][None], layout="half"),
+    "queries that look back": lambda turned, x: offset_query(x, 5, layout="half"),
     "vmap": lambda turned, x: torch.vmap(turned)(x),
     "vmap over positions": lambda turned, x: torch.vmap(
         lambda t: apply_rotary(x, t, layout="half")
