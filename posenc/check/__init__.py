@@ -8,6 +8,13 @@ report      what a check found
 models      how models are called: token ids in, an output for each token out
 order       does it see order; does it matter where a text starts
 decoding    a cache, chunks and pads against one pass without any
+steps       why one token at a time goes wrong
+chunks      why chunks do
+afterpads   why decoding after pads does
+places      at which positions tokens after a cache are put
+held        what a cache holds and hands over
+seen        which keys a call after a cache shows
+pads        masks and pads against one pass without any
 generating  positions that generate() of transformers gives a model
 sources     models with an encoder and a decoder, part by part
 masks       which tokens reach which

@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
+from posenc.check.afterpads import AfterPads
 from posenc.check.masks import reach
 from posenc.check.models import Called, change, counted, first_position, text_config, tolerance
 from posenc.check.report import Finding
@@ -149,46 +150,24 @@ class PaddedRuns:
 
     def _decoded_after_pads(self) -> Finding:
         """A batch with pads on the left is prefilled, then three tokens follow one by one."""
-        n, pads = 11, 4  # short: a window must not have left the pads behind
-        ids = self.ids[:1, :n].expand(2, n).clone()
-        ids[1, pads:] = self.ids[0, : n - pads]
-        mask = torch.ones(2, n, dtype=torch.long, device=ids.device)
-        mask[1, :pads] = 0
-        places = self._from_mask(mask)
-        wanted = torch.stack([self.full[0, n - 3 : n], self.called(self.ids[:1, : n - pads])[0, -3:]])
-        what, section, runs = "decoding after pads", "masks#left", list[tuple[Finding, Tensor]]()
-        for given in (True, False):  # positions by hand, or the model's own
-            try:
-                held = places[:, : n - 3] if given else None
-                first, cache = self.called.step(ids[:, : n - 3], None, mask=mask[:, : n - 3], positions=held)
-                outputs = []
-                for t in range(n - 3, n):
-                    held = places[:, t : t + 1] if given else None
-                    output, cache = self.called.step(
-                        ids[:, t : t + 1], cache, mask=mask[:, : t + 1], positions=held
-                    )
-                    outputs.append(output)
-            except (RuntimeError, IndexError, ValueError) as error:
-                return runs[0][0] if runs and runs[0][0].ok else self._raised(what, error)
-            look = "the mask while decoding, which must cover the pads in the cache, or positions that count them"
-            found = self._compared(what, torch.cat(outputs, 1), wanted, look, section, "outputs")
-            runs.append((found, first[:, -1]))
-        (by_hand, right), (own, prefilled) = runs
-        if own.ok:
-            return own
-        if by_hand.ok:  # a model that counts pads in the prefill, too, leaves positions to its caller
-            look = (
-                "positions of new tokens: they count the pads in the cache, and those of the prefill do not"
-            )
-            return replace(own, look=look) if change(prefilled, right) <= self.limit else by_hand
-        if self.called.positions:
-            wrong = places.clone()
-            wrong[:, n - 3 :] = counted(ids, self.start)[:, n - 3 :]
-            tried = self.called(ids, mask=mask, positions=wrong)[:, -3:]
-            if change(tried, torch.cat(outputs, 1)) <= self.limit:
-                look = "positions of new tokens: the pads in the cache are counted"
-                return self._compared(what, tried, wanted, look, section, "outputs")
-        return own
+        what, section = "decoding after pads", "masks#left"
+        after = AfterPads(self.called, self.ids, self.start, self.limit)
+        try:
+            by_hand = self._compared(what, after.outputs(by_hand=True), after.wanted, "", section, "outputs")
+        except (RuntimeError, IndexError, ValueError) as error:
+            return self._raised(what, error)
+        try:
+            own = self._compared(what, after.outputs(by_hand=False), after.wanted, "", section, "outputs")
+        except (RuntimeError, IndexError, ValueError) as error:
+            return by_hand if by_hand.ok else self._raised(what, error)
+        if not by_hand.ok:
+            return replace(by_hand, look=after.cause())
+        if (
+            own.ok or not after.right_prefill()
+        ):  # it counts pads there, too, and leaves positions to its caller
+            return by_hand
+        look = "positions of new tokens: they count the pads in the cache, and those of the prefill do not"
+        return replace(own, look=look)
 
     def _ignored(self) -> bool:
         """Whether whatever positions are given change nothing."""
