@@ -11,9 +11,10 @@ import torch
 from torch import Tensor
 
 from posenc.check.chunks import Chunks
-from posenc.check.held import held_by, same_rows
+from posenc.check.held import cut_wrongly, held_by, same_rows
 from posenc.check.models import Called, change, of_rows, some_tokens
 from posenc.check.pads import PaddedRuns
+from posenc.check.places import places_in_words, read_places
 from posenc.check.report import Finding, Report
 from posenc.check.steps import Steps
 
@@ -61,9 +62,9 @@ class _Decoding(PaddedRuns):
             says = "the model takes no past_key_values or cache"
             found.append(Finding("cache", "left out", says, math.nan, "", "rotary#cache"))
         else:
-            for run in (self.one_by_one, self.chunks, self.cut_back, self.reordered):
+            for run in (self.one_by_one, self.chunks, self.in_turn, self.cut_back, self.reordered):
                 try:
-                    found.append(run())
+                    found += [each] if not (each := run()).ok or run != self.in_turn else []
                 except (RuntimeError, IndexError, ValueError) as error:
                     found.append(self._raised(run.__name__.replace("_", " "), error))
         return [*found, *self.padded(causal=True)]
@@ -112,40 +113,53 @@ class _Decoding(PaddedRuns):
 
     def cut_back(self) -> Finding:
         """Some tokens more than wanted, the cache cut back to the wanted ones, then others in their place."""
-        n = self.ids.shape[1] - 4
+        what, n = "a cache cut back", self.ids.shape[1] - 4
         _, cache = self.called.step(self.ids[:, :n], None)
         if not hasattr(cache, "crop"):
-            return Finding(
-                "a cache cut back", "left out", "the cache has no crop", math.nan, "", "rotary#cache"
-            )
+            return Finding(what, "left out", "the cache has no crop", math.nan, "", "rotary#cache")
+        usual, _ = self.called.step(self.ids[:, n:], copy.deepcopy(cache))
         wrong = torch.cat([self.ids[:, :1]] * 3, dim=1)
         _, cache = self.called.step(wrong, copy.deepcopy(cache))
         before = held_by(cache)
-        look = (
-            "how the cache counts after crop: positions, or a window that has forgotten what it needs again"
-        )
         try:
             cache.crop(-3)
-            for old, new in zip(before, held_by(cache), strict=True):
-                for name, was, kept in zip(("keys", "values"), old, new, strict=True):
-                    if kept.shape[-2] == n and was.shape[-2] == n + 3 and change(was[..., :n, :], kept) > 0:
-                        look = f"{name} in the cache: crop keeps others than those of the first {n} tokens"
         except (RuntimeError, IndexError, ValueError, NotImplementedError) as error:
             says = f"it is refused with {type(error).__name__}"
-            return Finding("a cache cut back", "ok", says, math.nan, "", "rotary#cache")
-        lengths = {keys.shape[-2] for keys, _ in held_by(cache)}
-        if len(lengths) > 1 and {keys.shape[-2] for keys, _ in before} == {n + 3}:
-            look = (
-                f"crop: it does not cut all layers, they hold {' and '.join(map(str, sorted(lengths)))} keys"
-            )
+            return Finding(what, "ok", says, math.nan, "", "rotary#cache")
+        look, kept = cut_wrongly(before, held_by(cache), n), copy.deepcopy(cache)
         try:
             outputs, _ = self.called.step(self.ids[:, n:], cache)
         except (RuntimeError, IndexError, ValueError) as error:
-            raised = self._raised("a cache cut back", error)
-            return replace(raised, look=look) if len(lengths) > 1 else raised
-        return self._compared(
-            "a cache cut back", outputs, self.full[:, n:], look, "rotary#cache", "outputs after it"
+            raised = self._raised(what, error)
+            return replace(raised, look=look) if look else raised
+        if change(usual, self.full[:, n:]) > self.limit and change(outputs, usual) <= self.limit:
+            says = "it is cut rightly; outputs after any cache differ from one pass"
+            return Finding(what, "ok", says, change(outputs, usual), "", "rotary#cache")
+        if not look and change(outputs, self.full[:, n:]) > self.limit:
+            right = [self.start + n + t for t in range(4)]
+            read = (
+                read_places(self.called, self.ids[:, n:], kept, outputs, right[0], self.limit, last=right[3])
+                if self.called.positions
+                else []
+            )
+            look = places_in_words(read, right, "how the cache counts after crop: tokens after it")
+        look = look or (
+            "how the cache counts after crop: positions, or a window that has forgotten what it needs again"
         )
+        return self._compared(what, outputs, self.full[:, n:], look, "rotary#cache", "outputs after it")
+
+    def in_turn(self) -> Finding:
+        """Two texts with a cache each, of unlike lengths, of which the first goes on after the second."""
+        what, n = "two caches in turn", self.ids.shape[1] - 3
+        _, cache = self.called.step(self.ids[:1, :n], None)
+        usual, _ = self.called.step(self.ids[:1, n:], copy.deepcopy(cache))
+        _, other = self.called.step(self.ids[:1, : n // 2].flip(1), None)
+        self.called.step(self.ids[:1, :1], other)
+        outputs, _ = self.called.step(self.ids[:1, n:], cache)
+        look = (
+            "what the model keeps between calls: a count of tokens, positions or a mask must be in the cache"
+        )
+        return self._compared(what, outputs, usual, look, "rotary#cache", "outputs of the first")
 
     def reordered(self) -> Finding:
         """The rows of the cache are exchanged, as in a beam search, and so are the tokens that follow."""

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from posenc.check.models import Called, change, counted
 
-__all__ = ["handed_over", "held_by", "layers_of", "same_rows", "wrong_in_cache"]
+__all__ = ["cut_wrongly", "handed_over", "held_by", "layers_of", "same_rows", "wrong_in_cache"]
 
 Layers = list[tuple[Tensor, Tensor]]
 NAMES = "keys", "values"
@@ -148,6 +148,22 @@ def _tried(called: Called, ids: Tensor, **given: Any) -> Layers:
         return handed_over(called, ids, None, **given)
     except (RuntimeError, IndexError, ValueError):
         return []
+
+
+def cut_wrongly(before: Layers, after: Layers, n: int) -> str:
+    """What a cache that is cut back to n tokens does not hold as before; "" if nothing, or a window hides it."""
+    lengths = sorted({keys.shape[-2] for keys, _ in after})
+    if len(lengths) > 1 and len({keys.shape[-2] for keys, _ in before}) == 1:
+        return f"crop: it does not cut all layers, they hold {' and '.join(map(str, lengths))} keys"
+    for old, new in zip(before, after, strict=True):
+        for name, was, kept in zip(NAMES, old, new, strict=True):
+            if was.shape[-2] != n + 3:
+                continue
+            if kept.shape[-2] != n:
+                return f"crop: {name} of {kept.shape[-2]} tokens are kept in place of {n}"
+            if change(was[..., :n, :], kept) > 0:
+                return f"{name} in the cache: crop keeps others than those of the first {n} tokens"
+    return ""
 
 
 def same_rows(before: Layers, after: Layers, rows: Tensor) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 from unittest import mock
 
@@ -12,7 +15,7 @@ from torch import Tensor, nn
 from posenc.check.models import Called
 from posenc.check.weights import blank_steps
 
-__all__ = ["shown_keys"]
+__all__ = ["queries", "shown_keys"]
 
 
 def shown_keys(called: Called, ids: Tensor, last: int = 1) -> list[tuple[Tensor, Tensor]]:
@@ -49,4 +52,27 @@ def _masks(called: Called, ids: Tensor, cache: Any) -> list[Tensor]:
 
     with mock.patch.object(nn.functional, "scaled_dot_product_attention", recorded):
         called.step(ids, cache)
+    return found
+
+
+def queries(called: Called, run: Callable[[], object]) -> list[Tensor]:
+    """Queries (batch, heads, length, dim) that functions of attention get in a run, layer by layer."""
+    home: Any = sys.modules.get(type(called.model).__module__)
+    found = list[Tensor]()
+
+    def recorder(usual: Any, at: int) -> Any:
+        def recorded(*given: Any, **more: Any) -> Any:
+            query = more["query"] if "query" in more else given[at]
+            found.append(query.detach().double())
+            return usual(*given, **more)
+
+        return recorded
+
+    owners = (nn.functional, "scaled_dot_product_attention", 0), (home, "eager_attention_forward", 1)
+    with ExitStack() as stack:
+        for owner, name, at in owners:
+            if hasattr(owner, name):
+                usual = getattr(owner, name)
+                stack.enter_context(mock.patch.object(owner, name, recorder(usual, at)))
+        run()
     return found

@@ -12,7 +12,7 @@ from posenc.check.held import held_by, wrong_in_cache
 from posenc.check.masks import reach, replaced
 from posenc.check.models import Called, change, counted, text_config
 from posenc.check.places import places_in_words, read_places
-from posenc.check.seen import shown_keys
+from posenc.check.seen import queries, shown_keys
 from posenc.check.tables import placed
 
 __all__ = ["Steps", "unlike_keys"]
@@ -140,9 +140,9 @@ class Steps:
                 how = "is left out" if rests[1] < 1e-4 else "is there, and not in one pass"
                 return f"the attention sink: with a cache that of layer {number} {how}"
             if change(step, wanted) > 1e-4:
-                even = change(step, step.mean(-1, keepdim=True)) <= 1e-4
-                how = "is left out" if even else "is not that of the newest token"
-                return f"positions of new tokens: with a cache the bias of layer {number} {how}"
+                return (
+                    f"positions of new tokens: with a cache the bias of layer {number} {_bias(step, wanted)}"
+                )
         return ""
 
     def seen(self) -> str:
@@ -198,10 +198,32 @@ class Steps:
             for x, y in zip(held_by(cache), held_by(whole), strict=True)
         ]
         number = [*right, False].index(False) - 1
+        where = f"their queries in layer {number} are {self._place_of_query(number)}"
         return (
-            f"positions of new tokens: from token {self.first} on their queries in layer {number} are not those of one "
-            f"pass: keys and values are right up to there, {says}"
+            f"positions of new tokens: from token {self.first} on {where}: keys and values are right, {says}"
         )
+
+    def _place_of_query(self, number: int) -> str:
+        """Where the last query of a layer stands, by those of one pass that begins elsewhere."""
+        n, unknown = self.ids.shape[1] - 1, "not those of one pass"
+        _, cache = self.called.step(self.ids[:, :n], None)
+        step = queries(self.called, lambda: self.called.step(self.ids[:, n:], cache))
+        if number >= len(step) or not self.called.positions:
+            return unknown
+        for off in sorted(range(-n - self.start, n), key=abs):
+            places = counted(self.ids, self.start) + off
+            try:
+                whole = queries(self.called, lambda places=places: self.called.at(self.ids, places))  # type: ignore[misc]
+            except (RuntimeError, IndexError, ValueError):
+                continue
+            if len(whole) != len(step) or (off == 0 and self._same(step[number], whole[number])):
+                return unknown if off else "right, but what is made of them is not: a scale, or a mask"
+            if self._same(step[number], whole[number]):
+                return f"those of position {n + self.start + off}, not {n + self.start}"
+        return unknown
+
+    def _same(self, step: Tensor, whole: Tensor) -> bool:
+        return change(step[..., -1, :], whole[..., -1, :]) <= 1e-4 * float(whole.abs().max())
 
 
 def unlike_keys(whole: Tensor, step: Tensor) -> str:
@@ -230,3 +252,27 @@ def unlike_keys(whole: Tensor, step: Tensor) -> str:
         if fits:
             return f"{says} ({why}: {int(seen.sum())} keys in place of {int(shown.sum())})"
     return says
+
+
+def _bias(step: Tensor, wanted: Tensor) -> str:
+    """What a bias is instead, by the weights (heads, keys) that it makes alone."""
+    n = step.shape[-1]
+
+    def equal(a: Tensor, b: Tensor) -> bool:
+        return change(*(x / x.sum(-1, keepdim=True) for x in (a, b))) <= 1e-4
+
+    if equal(step, torch.ones_like(step)):
+        return "is left out"
+    for says, other in (
+        ("that of other heads", wanted.flip(0)),
+        ("that of the first head for all", wanted[:1].expand_as(wanted)),
+        ("read backwards, from the newest key to the first", wanted.flip(-1)),
+    ):
+        if equal(step, other):
+            return f"is not that of the newest token, but {says}"
+    for off in range(1, n - 1):
+        if equal(step[:, off:], wanted[:, :-off]):
+            return f"is not that of the newest token, but that of a query {off} later"
+        if equal(step[:, :-off], wanted[:, off:]):
+            return f"is not that of the newest token, but that of a query {off} earlier"
+    return "is not that of the newest token"
