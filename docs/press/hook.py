@@ -103,6 +103,14 @@ def on_config(config: MkDocsConfig) -> None:
     if home and not behind.SERVING:
         config.site_url = page_facts.site_url() or config.site_url
     BOOK = Book(language, Path(config.docs_dir), config.site_url or "", serving=behind.SERVING)
+    make = config.theme.get_env
+
+    def get_env() -> Environment:
+        env = make()
+        env.loader = material.Templates(config.theme.dirs)
+        return env
+
+    config.theme.get_env = get_env  # type: ignore[method-assign]
 
 
 @said_by_mkdocs

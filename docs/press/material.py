@@ -5,9 +5,12 @@ each build, and a test says which one it is. What is only styled (book.css) is s
 """
 
 import importlib.resources
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
+
+import jinja2
 
 CUT = r'\[\.\.\.\w+\((\w+),this\.index\.invertedIndex\)\]\.join\("\* "\)'
 QUERY = r"\(e=e\.replace\("
@@ -99,3 +102,20 @@ def broken(package: Path) -> list[str]:
             place = f"{patch.by}: {patch.change}"
             found.append(f"{place}: Material's {patch.file} has no longer {patch.relies_on}")
     return found
+
+
+class Templates(jinja2.FileSystemLoader):
+    """Finds icons, but does not list them: MkDocs would go through fourteen thousand in each build, and take none."""
+
+    def list_templates(self) -> list[str]:
+        """
+        >>> found = Templates(material() / "templates").list_templates()
+        >>> "main.html" in found, [name for name in found if name.startswith(".icons")]
+        (True, [])
+        """
+        found = set()
+        for folder in self.searchpath:
+            for path, inner, files in os.walk(folder):
+                inner[:] = [name for name in inner if not name.startswith(".")]
+                found |= {Path(path, name).relative_to(folder).as_posix() for name in files}
+        return sorted(found)

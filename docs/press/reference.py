@@ -38,6 +38,7 @@ _SHAPE = re.compile(
 )
 _OF_SHAPES = re.compile(r"(\w+(?:(?:, | and )\w+)*): (\([^()]*\))")
 _CODE = re.compile(r"(<(a|pre|h[1-6]|summary)\b.*?</\2>)|<code>((?:\w+\.)*\w+)(?:\(\))?</code>", re.DOTALL)
+_HEADING = re.compile(r"^#+ (.*?) *\{#([\w-]+)\}", re.MULTILINE)
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -100,8 +101,7 @@ def _overview(book: Path) -> Iterator[str]:
 def _with_places(text: str, entry: Entry, book: Path) -> str:
     """An entry with a link to what explains it, and with a block from there where its docstring has no example."""
     page, _, anchor = entry.section.partition("#")
-    heading = re.search(rf"^#+ (.*?) *\{{#{anchor}\}}", _text(book / page), re.MULTILINE)
-    said = _title(book / page), heading[1] if heading else anchor, f"../{entry.section}"
+    said = _title(book / page), _headings(book / page).get(anchor, anchor), f"../{entry.section}"
     text = text.replace("WHERE", WORDS[book.name][0].format(*said), 1)
     if "EXAMPLE\n\n" not in text:
         return text
@@ -117,6 +117,12 @@ def example(entry: Entry, book: Path) -> str:
 @cache
 def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
+
+
+@cache
+def _headings(path: Path) -> dict[str, str]:
+    """The headings of a page by their ids."""
+    return {found[2]: found[1] for found in _HEADING.finditer(_text(path))}
 
 
 @cache
