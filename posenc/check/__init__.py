@@ -20,6 +20,7 @@ sources     models with an encoder and a decoder, part by part
 masks       which tokens reach which
 lengths     what happens at the last position and beyond; positions in short formats
 loading     frequencies and the configuration; a model that is saved, or emptied, and loaded
+guesses     usual mistakes in frequencies, by their names
 rotations   queries and keys as they are turned, and the configuration
 scales      factors of scores, and the configuration
 slopes      slopes of ALiBi, and the published ones

@@ -18,7 +18,7 @@ from posenc.check.masks import check_mask
 from posenc.check.models import BY_ROW, some_tokens
 from posenc.check.order import check_order, check_shift
 from posenc.check.report import Finding, Report
-from posenc.check.rotations import OTHERWISE, check_rotation
+from posenc.check.rotations import FAR, GIVEN, OTHERWISE, check_rotation
 from posenc.check.scales import check_scale
 from posenc.check.slopes import check_slopes
 from posenc.check.sources import check_source, encoder_and_decoder
@@ -55,6 +55,12 @@ def check_all(
     return Report(tuple(_found(model, ids, meant, compiled=compiled)))
 
 
+def _leads(found: Finding) -> bool:
+    """Whether other faults follow from this one, of frequencies or rotations in the model's own format."""
+    vague = found.look.endswith((OTHERWISE, OTHERS, FAR, GIVEN))
+    return not found.ok and found.what in ("rotations", "frequencies") and not vague
+
+
 def _named(part: str, findings: list[Finding]) -> list[Finding]:
     return [replace(each, what=f"{part}: {each.what}") for each in findings]
 
@@ -70,21 +76,28 @@ def _found(
         *scale,
         *(found for part in (first[::-1] if order[0].look == BY_ROW else first) for found in part),
     ]
-    for check in (check_shift, check_decoding, check_length):
-        findings += check(model, ids).findings
+    turned, loading, exact = list[Finding](), list[Finding](), False
+    if isinstance(model, nn.Module):
+        loading = list(check_loading(model, ids).findings) if loaded else []
+        turned = list(check_rotation(model, ids).findings)
+        # What is wrong with frequencies comes before what follows from it, and an exact cause before a vague one.
+        exact = any(not each.ok and not each.look.endswith(OTHERWISE) for each in turned)
+        held, loading = loading[:1], loading[1:]
+        vague = bool(held) and held[0].look.endswith(OTHERS)
+        turned = turned + held if vague and exact else held + turned
+        exact = any(_leads(each) for each in turned)
+    shift, decoding = (list(check(model, ids).findings) for check in (check_shift, check_decoding))
+    # Unless one pass and decoding differ, or shift says how queries and keys are unlike.
+    leads = exact and not any("unlike" in each.look for each in shift) and all(each.ok for each in decoding)
+    findings += [*(turned if leads else ()), *shift, *decoding, *check_length(model, ids).findings]
     for of_some in (check_generate, check_slopes, check_buckets):
         findings += [found for found in of_some(model, ids).findings if found.verdict != "left out"]
     if isinstance(model, nn.Module):
-        loading = check_loading(model, ids).findings if loaded else ()
-        precision, turned = check_precision(model, ids).findings, check_rotation(model, ids).findings
-        # What is wrong with frequencies comes before what follows from it.
-        vague = bool(loading) and loading[0].look.endswith(OTHERS)
-        exact = any(not each.ok and not each.look.endswith(OTHERWISE) for each in turned)
-        parts = (turned, loading[:1]) if vague and exact else (loading[:1], turned)
-        findings += [*precision, *parts[0], *parts[1], *loading[1:]]
+        findings += check_precision(model, ids).findings
     else:
         says = "the model is no module, of which copies could be made"
         findings.append(Finding("precision", "left out", says, math.nan, "", "precision#positions"))
+    findings += ([] if leads else turned) + loading
     if compiled:
         findings += check_compile(model, ids).findings
     return findings

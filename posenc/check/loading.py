@@ -8,12 +8,14 @@ import io
 import math
 import tempfile
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from posenc.check.guesses import frequency_cause
 from posenc.check.models import Called, change, some_tokens, text_config, tolerance
 from posenc.check.report import Finding, Report
 from posenc.rotary import from_config
@@ -84,12 +86,16 @@ def _frequencies(model: nn.Module) -> Finding:
     wanted = [(kind, np.abs(each.frequencies)) for kind, each in read if each.frequencies is not None]
     worst = 0.0
     for name, found in held.items():
-        own = [each for kind, each in wanted if kind in name] or [each for _, each in wanted]
-        errors = [_error(found, each) for each in own]
+        own = [(kind, each) for kind, each in wanted if kind in name] or wanted
+        errors = [_error(found, each) for _, each in own]
         if not min(errors, default=math.inf) <= 1e-5:
-            return Finding(
-                what, "FAULT", *_deviation(name, found, own, min(errors, default=math.nan)), section
+            says, size, look = _deviation(
+                name, found, [each for _, each in own], min(errors, default=math.nan)
             )
+            if look.endswith(OTHERS) and own:
+                cause = frequency_cause(text, 1, own[0][0], found, partial(_equal, found))
+                look = f"{name}: {cause}" if cause else look
+            return Finding(what, "FAULT", says, size, look, section)
         worst = max(worst, min(errors))
     says = f"{len(held)} buffers are what the configuration says, to {worst:.1g}"
     return Finding(what, "ok", says, worst, "", section)
@@ -100,6 +106,10 @@ def _error(found: np.ndarray, wanted: np.ndarray) -> float:
     if found.shape != wanted.shape:
         return math.inf
     return float(np.abs(found / np.where(wanted == 0, 1, wanted) - (wanted != 0)).max())
+
+
+def _equal(found: np.ndarray, guess: np.ndarray) -> bool:
+    return _error(found, guess) <= 1e-5
 
 
 def _deviation(
@@ -123,11 +133,7 @@ def _deviation(
         says = f"it holds {found.size} frequencies, and the configuration says {wanted[0].shape[-1]}"
         return says, error, f"{name}: {2 * found.size} columns are turned, not {2 * wanted[0].shape[-1]}"
     says = f"it begins with {_listed(found)}, and the configuration says {' or '.join(map(_listed, wanted)) or 'none'}"
-    return (
-        says,
-        error,
-        f"{name}: {OTHERS}",
-    )
+    return says, error, f"{name}: {OTHERS}"
 
 
 def _listed(frequencies: np.ndarray) -> str:

@@ -5,28 +5,35 @@ from __future__ import annotations
 import copy
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from posenc.check.guesses import frequency_cause
 from posenc.check.lengths import limit_of
 from posenc.check.models import Called, counted, some_tokens, text_config
 from posenc.check.report import Finding, Report
-from posenc.rotary import LayerRotation, apply_rotary, from_config
-from posenc.rotary._turn import Layout, to_complex
+from posenc.rotary import LayerRotation, RotaryConfig, apply_rotary, from_config
+from posenc.rotary._turn import Layout, from_complex, to_complex
 from posenc.sinusoidal import sinusoidal_frequencies
 
 __all__ = ["check_rotation", "rotated"]
+
+FrequencyGuess = Callable[[np.ndarray, Callable[[np.ndarray], bool]], str]
 
 _WHAT, _SECTION = "rotations", "longer#take-config"
 BY_LENGTH = ("dynamic", "longrope")
 """Words of configurations for frequencies that depend on the length of the text."""
 OTHERWISE = "queries and keys are turned otherwise: not by these frequencies, pairs, direction or factor"
+GIVEN = "positions: those that are given change nothing, it is turned by 0, 1, 2, ..."
+FAR = "are rounded, clamped or written round; near 0 all is right"
+BY_HEAD = "turned by the number of the head in place of the position: two axes are exchanged"
 ROUNDED = "angles, or their cosines and sines, are rounded to"
 
 
@@ -71,29 +78,20 @@ def _judged(called: Called, model: Any, row: Tensor, places: Tensor) -> Report:
     text, calls = text_config(model), rotated(model, row, places)
     config = from_config(text, length=int(places.max()) + 1)
     kinds = config.kinds
-    others = {f"{name} layers": kind for name, kind in kinds.items()}
-    for length, says in ((1, "texts of up to"), (2**20, "texts of more than")):
-        for kind in from_config(text, length=length).kinds.values():
-            if kind.method == "longrope":
-                others[f"{says} {config.trained_length} tokens"] = kind
-    layers = [kinds[name] for name in config.layers or () if kinds[name].turns]
-    if len(layers) != len(calls) <= len(config.layers or ()):
-        says = f"{len(calls)} layers are turned, and by the configuration {len(layers)} of {len(config.layers or ())}"
-        look = "layers: some without position are turned, or some with position are not"
-        return Report((Finding(_WHAT, "FAULT", says, len(calls), look, _SECTION),))
-    meant = [number for number, name in enumerate(config.layers or ()) if kinds[name].turns]
-    turned = calls.layers
-    if config.layers and None not in turned and turned != meant:
-        says = f"layers {_some(turned)} are turned, and by the configuration layers {_some(meant)}"
-        look = "layers: others are turned than the configuration says"
-        return Report((Finding(_WHAT, "FAULT", says, len(turned), look, _SECTION),))
+    length = int(places.max()) + 1
+    guesses: dict[str, FrequencyGuess] = {
+        name: partial(frequency_cause, text, length, name) for name in kinds
+    }
+    layers = [(kinds[name], guesses[name]) for name in config.layers or () if kinds[name].turns]
+    if not (found := _which(config, calls)).ok:
+        return Report((found,))
     if len(layers) != len(calls):
-        layers = [each for each in kinds.values() if each.turns] * len(calls)
+        layers = [(each, guesses[name]) for name, each in kinds.items() if each.turns] * len(calls)
         if len(kinds) > 1:
             return _left(f"{len(calls)} calls, and the configuration does not say which kind each of them is")
-    if any(np.asarray(each.frequencies).ndim > 1 for each in layers):
+    if any(np.asarray(each.frequencies).ndim > 1 for each, _ in layers):
         return _left("frequencies depend on several axes")
-    found = _compared(_WHAT, layers, others, calls, places[0], called.step_of_format)
+    found = _compared(_WHAT, layers, calls, places[0], called.step_of_format)
     if not found.ok or not isinstance(model, nn.Module):
         return Report((found,))
     short = copy.deepcopy(model).to(torch.bfloat16)
@@ -110,8 +108,33 @@ def _judged(called: Called, model: Any, row: Tensor, places: Tensor) -> Report:
             says = f"it cannot run there: {str(error).splitlines()[0][:80]}"
             findings.append(Finding(f"{_WHAT} {how}", "left out", says, math.nan, "", _SECTION))
             continue
-        findings.append(_compared(f"{_WHAT} {how}", layers, others, calls, places[0], eps))
+        findings.append(_compared(f"{_WHAT} {how}", layers, calls, places[0], eps))
     return Report(tuple(findings))
+
+
+def _which(config: RotaryConfig, calls: _Calls) -> Finding:
+    """Whether those layers are turned that the configuration says."""
+    of = config.layers or ()
+    meant = [number for number, name in enumerate(of) if config.kinds[name].turns]
+    turned = calls.layers if None not in calls.layers else []
+    look = ""
+    if len(meant) != len(calls) <= len(of):
+        look = "some without position are turned, or some with position are not"
+    elif of and turned and turned != meant:
+        look = "others are turned than the configuration says"
+    if not look:
+        return Finding(_WHAT, "ok", "as many layers are turned as the configuration says", 0.0, "", _SECTION)
+    known = [number for number in turned if number is not None]
+    if known == [number for number in range(len(of)) if number not in meant]:
+        look += ": the list is read the other way round"
+    else:
+        for by, way in ((1, "later"), (-1, "earlier")):
+            if known == [n for n in range(len(of)) if (n - by) % len(of) in meant]:
+                look += f": the list is read one layer {way}"
+    says = f"layers {_some(known)} are turned, and by the configuration layers {_some(meant)}"
+    if not known:
+        says = f"{len(calls)} layers are turned, and by the configuration {len(meant)} of {len(of)}"
+    return Finding(_WHAT, "FAULT", says, len(calls), f"layers: {look}", _SECTION)
 
 
 def _some(numbers: list[int | None] | list[int]) -> str:
@@ -147,23 +170,24 @@ def rotated(model: Any, row: Tensor, places: Tensor) -> _Calls:
 
 
 def _compared(
-    what: str,
-    layers: list[LayerRotation],
-    others: dict[str, LayerRotation],
-    calls: list[tuple[Tensor, ...]],
-    places: Tensor,
-    eps: float,
+    what: str, layers: list[tuple[LayerRotation, FrequencyGuess]], calls: _Calls, places: Tensor, eps: float
 ) -> Finding:
-    worst = 0.0
-    for number, (rotation, vectors) in enumerate(zip(layers, calls, strict=False)):
-        size = _error(vectors, _Turn(rotation), places)
-        if not size <= _limit(places, eps):
-            says = f"scores of layer {number} differ by {size:.2g} of their size from what the configuration gives"
-            look = f"layer {number}: {_cause(vectors, rotation, others, places, eps)}"
-            return Finding(what, "FAULT", says, size, look, _SECTION)
-        worst = max(worst, size)
-    says = f"{len(calls)} layers turn as the configuration says, to {worst:.1g}"
-    return Finding(what, "ok", says, worst, "", _SECTION)
+    sizes = [_error(vectors, how, places) for (how, _), vectors in zip(layers, calls, strict=False)]
+    wrong = [n for n, size in enumerate(sizes) if not size <= _limit(places, eps)]
+    if not wrong:
+        says = f"{len(calls)} layers turn as the configuration says, to {max(sizes):.1g}"
+        return Finding(what, "ok", says, max(sizes), "", _SECTION)
+    causes: dict[str, list[int]] = {}
+    for n in wrong:
+        how, guess = layers[n]
+        number = calls.layers[n]
+        causes.setdefault(_cause(calls[n], how, guess, places, eps), []).append(
+            n if number is None else number
+        )
+    first = wrong[0]
+    says = f"scores of layer {first} differ by {sizes[first]:.2g} of their size from what the configuration gives"
+    look = "; ".join(f"layer{'s' * (len(of) > 1)} {_some(of)}: {cause}" for cause, of in causes.items())
+    return Finding(what, "FAULT", says, sizes[first], look, _SECTION)
 
 
 def _limit(places: Tensor, eps: float) -> float:
@@ -213,132 +237,237 @@ def _recorded(model: Any, length: int) -> Iterator[_Calls]:
             setattr(home, name, function)
 
 
-class _Turn:
-    """A rotation, and what of it may have gone wrong."""
-
-    def __init__(
-        self,
-        rotation: LayerRotation,
-        *,
-        way: int = 1,
-        queries: bool = True,
-        keys: bool = True,
-        ahead: int = 0,
-        by_head: bool = False,
-    ) -> None:
-        self.rotation, self.way, self.turned, self.ahead, self.by_head = (
-            rotation,
-            way,
-            (queries, keys),
-            ahead,
-            by_head,
-        )
-
-    def __call__(self, x: Tensor, positions: Tensor, which: int) -> Tensor:
-        """x (heads, length, dim), turned; which: 0 for queries, 1 for keys."""
-        if not self.turned[which]:
-            return x
-        how, places = self.rotation, self.way * positions.double()[None]
-        if self.by_head:
-            places = torch.arange(len(x), dtype=torch.float64, device=x.device)[:, None]
-        return apply_rotary(
+def _error(vectors: tuple[Tensor, ...], how: LayerRotation, places: Tensor) -> float:
+    """The largest error of a score of any head, as a share of the largest score."""
+    q, k, turned_q, turned_k = vectors
+    if q.shape != turned_q.shape or q.shape[1] != len(places) or len(q) % len(k):
+        return math.nan
+    right_q, right_k = (
+        apply_rotary(
             x,
-            places + self.ahead * (which == 0),
+            places.double()[None],
             frequencies=how.frequencies,
             layout=how.layout,
             rotary_dim=how.rotary_dim,
             scale=how.scale,
         )
-
-
-def _error(vectors: tuple[Tensor, ...], turn: _Turn, positions: Tensor) -> float:
-    """The largest error of a score of any head, as a share of the largest score."""
-    q, k, turned_q, turned_k = vectors
-    if q.shape != turned_q.shape or q.shape[1] != len(positions) or len(q) % len(k):
-        return math.nan
+        for x in (q, k)
+    )
     found, wanted = (
         a @ b.repeat_interleave(len(q) // len(k), dim=0).mT
-        for a, b in ((turned_q, turned_k), (turn(q, positions, 0), turn(k, positions, 1)))
+        for a, b in ((turned_q, turned_k), (right_q, right_k))
     )
     return float((found - wanted).abs().max() / wanted.abs().max())
 
 
 def _cause(
-    vectors: tuple[Tensor, ...],
-    rotation: LayerRotation,
-    others: dict[str, LayerRotation],
-    positions: Tensor,
-    eps: float,
+    vectors: tuple[Tensor, ...], rotation: LayerRotation, guess: FrequencyGuess, places: Tensor, eps: float
 ) -> str:
-    """The first of some usual mistakes that gives the recorded scores."""
-    half = len(positions) // 2
-    near, limit = tuple(x[:, :half] for x in vectors), _limit(positions[:half], eps)
-    if _error(near, _Turn(rotation), positions[:half]) <= limit:
-        if _error(vectors, _Turn(rotation), torch.arange(len(positions))) <= _limit(positions, eps):
-            return "positions: those that are given change nothing, it is turned by 0, 1, 2, ..."
-        for dtype in (torch.bfloat16, torch.float16):
-            held = torch.as_tensor(np.asarray(rotation.frequencies)).to(dtype).double().numpy()
-            if _error(vectors, _Turn(replace(rotation, frequencies=held)), positions) <= _limit(
-                positions, eps
-            ):
-                kind = str(dtype).removeprefix("torch.")
-                return f"frequencies are rounded to {kind}, before they are multiplied by positions"
-        far = int(positions[-1])
-        return f"positions far from 0, at {far}, are rounded, clamped or written round; near 0 all is right"
-    other: Layout = "interleaved" if rotation.layout == "half" else "half"
-    plain = replace(rotation, frequencies=sinusoidal_frequencies(rotation.rotary_dim, rotation.base))
-    usual = replace(rotation, frequencies=sinusoidal_frequencies(rotation.rotary_dim))
-    whole = sinusoidal_frequencies(rotation.dim, rotation.base)[: rotation.rotary_dim // 2]
-    wide = replace(rotation, frequencies=whole)
-    backwards = replace(rotation, frequencies=np.flip(np.asarray(rotation.frequencies)))
-    tried = {
-        "nothing is turned": _Turn(rotation, queries=False, keys=False),
-        "keys are not turned": _Turn(rotation, keys=False),
-        "queries are not turned": _Turn(rotation, queries=False),
-        f"pairs are {other}, the configuration's model has {rotation.layout}": _Turn(
-            replace(rotation, layout=other)
-        ),
-        "turned the other way: cos and sin are exchanged, or the sign of the sines": _Turn(rotation, way=-1),
-        f"cos and sin without the factor {rotation.scale:.4g} of the configuration": _Turn(
-            replace(rotation, scale=1.0)
-        ),
-        f"cos and sin have the factor {rotation.scale:.4g} of the configuration twice": _Turn(
-            replace(rotation, scale=rotation.scale**2)
-        ),
-        **{
-            f"the frequencies are those of {name}": _Turn(kind)
-            for name, kind in others.items()
-            if kind.turns and kind is not rotation
-        },
-        f"the frequencies are those of base {rotation.base:g} without the scaling": _Turn(plain),
-        "the frequencies are those of base 10000": _Turn(usual),
-        "the frequencies are spread over the whole head, not over the columns that are turned": _Turn(wide),
-        "the frequencies stand in the opposite order": _Turn(backwards),
-        "positions of queries are one ahead of those of keys": _Turn(rotation, ahead=1),
-        "positions of queries are one behind those of keys": _Turn(rotation, ahead=-1),
-        "turned by the number of the head in place of the position: two axes are exchanged": _Turn(
-            rotation, by_head=True
-        ),
-    }
-    for says, turn in tried.items():
-        if _error(near, turn, positions[:half]) <= limit:
-            return says
-    if short := _rounded(vectors, rotation, positions):
-        return f"{ROUNDED} {short}: they must be made in float32"
-    q, k, turned_q, turned_k = near
-    each = [
-        _error(
-            (q[h : h + 1], k[g : g + 1], turned_q[h : h + 1], turned_k[g : g + 1]),
-            _Turn(rotation),
-            positions[:half],
-        )
-        for h in range(len(q))
-        for g in (h * len(k) // len(q),)
+    """What was done to queries and keys, where it is a rotation, in words of what differs; else that it is not."""
+    half = len(places) // 2
+    near = tuple(x[:, :half] for x in vectors)
+    if _error(near, rotation, places[:half]) <= _limit(places[:half], eps):
+        return _far(vectors, rotation, places, eps)
+    said = [
+        [_side(x[h], after[h], rotation, guess, places[:half], eps, h) for h in range(len(x))]
+        for x, after in ((near[0], near[2]), (near[1], near[3]))
     ]
-    if any(size <= limit for size in each):
-        wrong = [str(h) for h, size in enumerate(each) if not size <= limit]
-        return f"queries or keys of some heads are turned otherwise, those of heads {', '.join(wrong)}"
-    return OTHERWISE
+    if all(set(side) - {UNTURNED} == {BY_HEAD} for side in said):  # head 0 is not turned then
+        return BY_HEAD
+    known = all(each is not None for side in said for each in side)
+    if not known and (short := _rounded(vectors, rotation, places)):
+        return f"{ROUNDED} {short}: they must be made in float32"
+    if all(len(set(side)) == 1 for side in said):
+        return _of_both(said[0][0], said[1][0])
+    each = len(said[0]) // len(said[1])
+    wrong = [h for h in range(len(said[0])) if said[0][h] != "" or said[1][h // each] != ""]
+    if len(wrong) == len(said[0]):
+        return OTHERWISE
+    causes = dict.fromkeys(_of_both(said[0][h], said[1][h // each]) for h in wrong)
+    return f"queries or keys of some heads are turned otherwise, those of heads {_some(wrong)}: {next(iter(causes))}"
+
+
+def _of_both(queries: str | None, keys: str | None) -> str:
+    """One sentence for what happens to queries and to keys; "" is what is right, None what is not known."""
+    if queries is None and keys is None:
+        return OTHERWISE
+    if queries == keys:
+        return "nothing is turned" if queries == UNTURNED else str(queries)
+    parts = []
+    for name, other, says in (("queries", "keys", queries), ("keys", "queries", keys)):
+        if says == UNTURNED:
+            parts.append(f"{name} are not turned")
+        elif says in AHEAD:
+            parts.append(f"positions of {name} are {says} those of {other}")
+        elif says != "":
+            parts.append(f"{name}: {says or 'they are turned otherwise'}")
+    return "; ".join(parts)
+
+
+UNTURNED = "not turned"
+AHEAD = {"one ahead of": 1, "one behind": -1}
+
+
+def _side(
+    x: Tensor, after: Tensor, how: LayerRotation, guess: FrequencyGuess, places: Tensor, eps: float, head: int
+) -> str | None:
+    """What one head of queries or of keys shows, (length, dim) before and after; "" for what is right, None if nothing.
+
+    Measured is by which complex number each pair is multiplied. Pairs and columns are right where these numbers have
+    one size and leave the other columns alone.
+    """
+    width, limit = x.shape[-1], _limit(places, eps)
+    m = min(how.rotary_dim, width)
+    other: Layout = "interleaved" if how.layout == "half" else "half"
+    columns = {(0, m): ""}
+    columns.setdefault((width - m, width), f"the last {m} columns are turned, not the first")
+    for last in (width, m // 2, m // 4):
+        columns.setdefault((0, last), f"{last} columns are turned, not {m}")
+    top = float(x.abs().max())
+
+    def near(first: Tensor, second: Tensor) -> bool:
+        return float((first - second).abs().max()) <= 2 * limit * top
+
+    if near(after, x):
+        return UNTURNED
+    for (first, last), says_columns in columns.items():
+        rest = torch.ones(width, dtype=torch.bool)
+        rest[first:last] = False
+        if (
+            float((after - x)[:, rest].abs().amax() if bool(rest.any()) else 0) > limit * top
+            or (last - first) % 2
+        ):
+            continue
+        for layout in (how.layout, other):
+            z = to_complex(x[:, first:last].contiguous(), layout, torch)
+            for outside in (layout, "half", "interleaved"):  # DeepSeek lays interleaved pairs out in halves
+                turned = to_complex(after[:, first:last].contiguous(), outside, torch)
+                scale = float(turned.abs().square().sum() / z.abs().square().sum()) ** 0.5
+                if float((turned.abs() - scale * z.abs()).abs().max()) > 2 * limit * scale * top:
+                    continue
+                says_layout = f"pairs are {layout}, the configuration's model has {how.layout}" * (
+                    layout != how.layout
+                )
+                angles = _angles(z, turned, scale, how, guess, places, limit * top, head)
+                if angles is None and layout == how.layout and outside == "half":
+                    return None
+                if angles is None:
+                    continue
+                found = [says_columns, says_layout, angles, _of_scale(scale, how.scale, max(1e-3, eps))]
+                return ", and ".join(each for each in found if each)
+    return next((says for says, odd in _no_rotations(x[:, :m], how, places) if near(odd, after[:, :m])), None)
+
+
+def _no_rotations(x: Tensor, how: LayerRotation, places: Tensor) -> Iterator[tuple[str, Tensor]]:
+    """What some mistakes make of queries or keys that is no rotation of pairs."""
+    pairs = x.shape[-1] // 2
+    angles = places.double()[:, None] * torch.as_tensor(np.asarray(how.frequencies)[:pairs])
+    if angles.shape[-1] != pairs:
+        return
+    z, factor = to_complex(x.contiguous(), how.layout, torch), how.scale
+    a, b, cos, sin = z.real, z.imag, angles.cos(), angles.sin()
+
+    def laid(a: Tensor, b: Tensor) -> Tensor:
+        return from_complex(factor * torch.complex(a, b), how.layout, torch)
+
+    half = "rotate_half" if how.layout == "half" else "the function that exchanges the columns of pairs"
+    yield f"{half} has lost its minus sign", laid(a * cos + b * sin, b * cos + a * sin)
+    yield f"{half} has a minus sign in both columns", laid(a * cos - b * sin, b * cos - a * sin)
+    yield "the sines are left out, columns are multiplied by cosines alone", laid(a * cos, b * cos)
+    yield "the cosines are left out, columns are multiplied by sines alone", laid(-b * sin, a * sin)
+    yield "cosines are in the place of sines, too", laid(a * cos - b * cos, b * cos + a * cos)
+    for one, other, name in ((1 / factor, 1.0, "cosines"), (1.0, 1 / factor, "sines")):
+        yield (
+            f"the {name} lack the factor {factor:.4g} of the configuration, the others have it",
+            laid(one * a * cos - other * b * sin, one * b * cos + other * a * sin),
+        )
+    # Angles laid out for pairs of the other kind: repeated side by side, or as two halves.
+    mixed = angles.repeat_interleave(2, -1) if how.layout == "half" else torch.cat((angles, angles), -1)
+    swapped = from_complex(1j * z, how.layout, torch)
+    says = "angles are laid out for the other kind of pairs: angles that are not shared by the two columns of a pair"
+    yield says, factor * (x * mixed.cos() + swapped * mixed.sin())
+
+
+def _of_scale(scale: float, meant: float, limit: float) -> str:
+    if abs(scale / meant - 1) <= limit:
+        return ""
+    if abs(scale - 1) <= limit:
+        return f"cos and sin without the factor {meant:.4g} of the configuration"
+    if abs(scale / meant**2 - 1) <= limit:
+        return f"cos and sin have the factor {meant:.4g} of the configuration twice"
+    of = f", by the configuration {meant:.4g}" if meant != 1 else ", of which the configuration says nothing"
+    return f"cos and sin have a factor {scale:.4g}{of}"
+
+
+def _angles(
+    z: Tensor,
+    turned: Tensor,
+    scale: float,
+    how: LayerRotation,
+    guess: FrequencyGuess,
+    places: Tensor,
+    limit: float,
+    head: int,
+) -> str | None:
+    """Which angles these pairs were turned by; "" for those of the configuration, None for none that is known."""
+    p, usual, n = places.double(), np.asarray(how.frequencies), z.shape[-1]
+
+    def fits(omega: np.ndarray, at: Tensor = p, start: float = 0.0) -> bool:
+        angles = start + at[:, None] * torch.as_tensor(np.ascontiguousarray(omega))
+        off = (turned / scale - z * torch.polar(torch.ones_like(angles), angles)).abs()
+        # float32 rounds large angles
+        return float((off - 2**-22 * angles.abs() * z.abs()).max()) <= 2 * limit
+
+    if len(usual) >= n:
+        ways = {"": (p, 0.0), "turned the other way, as by the other sign of the sines": (-p, 0.0)}
+        ways["turned the other way: cos and sin are exchanged"] = -p, math.pi / 2
+        ways |= {says: (p + ahead, 0.0) for says, ahead in AHEAD.items()}
+        ways[BY_HEAD] = 0 * p + head, 0.0
+        for says, (at, start) in ways.items():
+            if fits(usual[:n], at, start):
+                return says
+    if fits(sinusoidal_frequencies(2 * n, how.base)):
+        return (
+            "" if len(usual) != n else f"the frequencies are those of base {how.base:g} without the scaling"
+        )
+    step = turned[1:] * turned[:-1].conj() * (z[1:] * z[:-1].conj()).conj()
+    measured = step.sum(0).angle()
+    for _ in range(2):  # what is left after these turns, over all positions
+        left = turned * z.conj() * torch.polar(torch.ones_like(z.real), -p[:, None] * measured)
+        weight = z.abs().square() * p[:, None]
+        measured = measured + (left.angle() * weight).sum(0) / (weight * p[:, None]).sum(0)
+    found = measured.numpy()
+    back = -1.0 if usual[0] < 0 else 1.0
+    if cause := guess(np.abs(found), lambda omega: fits(back * omega)):
+        return cause
+    cause = guess(np.abs(found), lambda omega: fits(-back * omega))
+    return f"{cause}, and turned the other way" if cause else None
+
+
+def _far(vectors: tuple[Tensor, ...], rotation: LayerRotation, places: Tensor, eps: float) -> str:
+    """What is wrong far from 0, where all is right near 0."""
+    limit = _limit(places, eps)
+    if _error(vectors, rotation, torch.arange(len(places))) <= limit:
+        return GIVEN
+    for dtype in (torch.bfloat16, torch.float16):
+        held = torch.as_tensor(np.asarray(rotation.frequencies)).to(dtype).double().numpy()
+        if _error(vectors, replace(rotation, frequencies=held), places) <= limit:
+            kind = str(dtype).removeprefix("torch.")
+            return f"frequencies are rounded to {kind}, before they are multiplied by positions"
+    half, far = len(places) // 2, int(places[-1])
+    for last in sorted({int(places[half - 1]), *(2**n - 1 for n in range(4, 16)), far - 1}):
+        for says, at in (
+            (f"clamped to {last}", places.clamp(max=last)),
+            (f"written round, they begin at 0 again after {last}", places % (last + 1)),
+        ):
+            if not torch.equal(at, places) and _error(vectors, rotation, at) <= limit:
+                return f"positions far from 0, at {far}, are {says}; near 0 all is right"
+    for dtype in (torch.bfloat16, torch.float16):
+        at = places.to(dtype).double()
+        if not torch.equal(at, places.double()) and _error(vectors, rotation, at) <= limit:
+            short = str(dtype).removeprefix("torch.")
+            return f"positions far from 0, at {far}, are rounded to {short}; near 0 all is right"
+    return f"positions far from 0, at {far}, {FAR}"
 
 
 def _rounded(vectors: tuple[Tensor, ...], rotation: LayerRotation, positions: Tensor) -> str:

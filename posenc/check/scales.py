@@ -57,6 +57,7 @@ def check_scale(model: Any, ids: Tensor | None = None) -> Report:
     if not known or str(getattr(text, "model_type", "")).startswith(OWN):
         return _left("the configuration has no factor for them")
     factors = [config.kinds[name].softmax_factor for name in config.layers or list(config.kinds)[:1]]
+    turns = sorted({kind.scale for kind in config.kinds.values()} - {1.0})
     found = _factors(model, home, ids[:1])
     if not found:
         return _left("no layer says its scale")
@@ -67,7 +68,7 @@ def check_scale(model: Any, ids: Tensor | None = None) -> Report:
         name, usual = _meant(text, width)
         if abs(has / (meant := usual * besides) - 1) > 1e-2:
             says = f"scores of layer {number} are multiplied by {has:.4g}, and by the configuration by {meant:.4g}"
-            look = f"the scale of the scores: {_cause(text, has, usual, besides, name, width)}"
+            look = f"the scale of the scores: {_cause(text, has, usual, besides, name, width, turns)}"
             return Report((Finding(_WHAT, "FAULT", says, has, look, _SECTION),))
     return Report((Finding(_WHAT, "ok", "scores have the factor of the configuration", 0.0, "", _SECTION),))
 
@@ -80,20 +81,34 @@ def _meant(text: Any, width: int) -> tuple[str, float]:
     return f"1/√{width}", width**-0.5
 
 
-def _cause(text: Any, has: float, usual: float, besides: float, name: str, width: int) -> str:
+def _cause(
+    text: Any, has: float, usual: float, besides: float, name: str, width: int, turns: list[float]
+) -> str:
     """Which wrong factor it is."""
     meant, own = usual * besides, name[0] != "1"
-    whole = getattr(text, "hidden_size", None) or 1
+    said = f"that of {name}"
+    twice = (
+        f"{said} is applied twice, or without its root"
+        if own
+        else f"scores are divided by {width}, not by its root"
+    )
     tried = {
         f"it lacks the factor {besides:.4g} of the configuration": usual,
         f"it has twice the factor {besides:.4g} of the configuration": usual * besides**2,
-        f"it is 1/√{width} of the width of a head, and must be that of {name}": width**-0.5,
+        f"it is 1/√{width} of the width of a head, and must be {said}": width**-0.5,
         f"there is none, scores are not multiplied by {'that of ' * own}{name}": 1.0,
-        f"that of {name} is applied twice"
-        if own
-        else f"scores are divided by {width}, not by its root": meant**2,
-        f"it is that of the whole width {whole}, not of {name}": whole**-0.5,
-    }
+        twice: meant**2,
+        f"{said} is inverse: scores are multiplied by what they must be divided by": 1 / usual,
+        f"only its root is applied, to queries or keys alone, of {said}": usual**0.5,
+    }  # fmt: skip
+    for factor in turns:
+        says = f"the factor {factor:.4g} of cos and sin is there besides"
+        tried |= {says: meant * factor, f"{says}, squared": meant * factor**2}
+    whole: dict[str, Any] = text.to_dict() if hasattr(text, "to_dict") else {}
+    whole = {"the whole width": whole.get("hidden_size")} | whole | {"half of a head": width // 2}
+    for field, value in whole.items():
+        if isinstance(value, int) and value > 1:
+            tried.setdefault(f"it is that of {field} {value}, 1/√{value}, not of {name}", value**-0.5)
     says = next((says for says, factor in tried.items() if abs(has / factor - 1) <= 1e-3), "")
     return (
         says

@@ -262,7 +262,7 @@ def gemma3_angles_exchanged(patch: pytest.MonkeyPatch) -> Any:
     return made("gemma3_text", layer_types=[*other])
 
 
-@planted("turned otherwise")
+@planted("keys: pairs are half")
 def deepseek_keys_by_halves(patch: pytest.MonkeyPatch) -> Any:
     """Its function puts the columns of pairs into halves first, now those of queries alone; then both turn alike."""
     deepseek = modeling("deepseek_v3")
