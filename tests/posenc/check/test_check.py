@@ -166,6 +166,7 @@ def test_frequencies_are_those_of_the_configuration() -> None:
         lambda x: x,
         lambda x: x.bfloat16(),
         lambda x: x**2,
+        lambda x: x * torch.tensor([1.0, 0.9, 1.1, 1.0]),
         lambda x: x * 0,
     ):
         model.inv_freq = change(100.0 ** -torch.arange(0, 1, 0.25))
@@ -173,6 +174,7 @@ def test_frequencies_are_those_of_the_configuration() -> None:
     wanted = [
         "",
         "inv_freq: it is rounded to bfloat16",
+        "inv_freq: the frequencies are those of base 10000, not 100",
         "inv_freq: other frequencies",
         "inv_freq holds garbage",
     ]
