@@ -5,6 +5,14 @@ import sys
 
 from posenc.rotary.config import described, from_config
 
+# What an error calls an argument, as it is written here.
+_OPTIONS = {
+    "handled": "FIELD, once for each of these fields",
+    "layout": "half, or --layout interleaved",
+    "length": "TOKENS",
+    "part": "NAME",
+}
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Prints what the file says; 2 if it cannot be read, with the reason in a line."""
@@ -31,8 +39,11 @@ def main(arguments: list[str] | None = None) -> int:
             length=given.length,
             handled=tuple(given.handled),
         )
-    except (OSError, ValueError) as error:
+    except (OSError, TypeError, ValueError) as error:
         print(f"{given.config}: {error}", file=sys.stderr)
+        for option, value in _OPTIONS.items():
+            if f"pass {option}" in str(error):
+                print(f"on the command line: --{option} {value}", file=sys.stderr)
         return 2
     print(*described(found), sep="\n")
     return 0

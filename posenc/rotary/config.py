@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from posenc._checks import number
 from posenc.rotary._turn import Layout, check_layout
 from posenc.rotary.axes import axial_frequencies, mrope_frequencies
 from posenc.rotary.scaling import (
@@ -45,6 +46,7 @@ class LayerRotation:
         log_scale: β, n and first, if the query at t is multiplied by 1 + β ln(1 + ⌊(t + first)/n⌋). None if not.
         base: b of the frequencies before they were scaled.
         method: the configuration's word for the scaling, "default" for none.
+        head_dim: with MLA the width of the whole head, of which dim columns hold positions. Else None.
 
     Source: the fields as Hugging Face Transformers 5.23.0 reads them, in this book longer.md#take-config.
     """
@@ -58,6 +60,7 @@ class LayerRotation:
     log_scale: tuple[float, int, int] | None
     base: float
     method: str
+    head_dim: int | None = None
 
     @property
     def turns(self) -> bool:
@@ -134,7 +137,12 @@ def from_config(
     if part is None and model in _ONE_FILE:
         model = fields["model_type"] = f"{model}_text"
     _check_readable(model)
-    known = _model_types().get(model)
+    known = _model_types().get(_SAME_CODE.get(model, model))
+    if known is None and f"{model}_text" in _model_types():
+        raise ValueError(
+            f"model_type {model!r} names a file that holds its text model in text_config, which is missing: if these "
+            f"are the fields of the text model, change model_type to '{model}_text'"
+        )
     if known is None and layout is None:
         raise ValueError(
             f"model_type {model!r} is not known: pass layout='half' or 'interleaved', as its code pairs columns; all "
@@ -145,7 +153,7 @@ def from_config(
     if known is not None:
         layout = check_layout(known["layout"])
     assert layout is not None
-    return _Reader(fields, known or {}, layout, length, handled).read()
+    return _Reader(_by_kind(fields), known or {}, layout, length, handled).read()
 
 
 # --- The fields ---------------------------------------------------------------------------------------------
@@ -162,6 +170,9 @@ def _model_types() -> dict[str, dict[str, str]]:
 
 
 def _check_readable(model: str) -> None:
+    for way, models in _WITHOUT_ROTATION.items():
+        if model in models.split():
+            raise ValueError(f"model_type {model!r} turns nothing, so it needs no layer of RoPE: {way}")
     if refused := _model_types().get(model, {}).get("refused"):
         raise ValueError(f"model_type {model!r} is not read: {refused}")
 
@@ -196,12 +207,43 @@ def _part(fields: dict[str, Any], part: str | None) -> dict[str, Any]:
         fields = dict(fields[name])
     parts = _parts(fields)
     if part is None and isinstance(fields.get("text_config"), Mapping):
-        return _part(dict(fields["text_config"]), None)
+        text = dict(fields["text_config"])
+        if "model_type" not in text and (usual := f"{fields.get('model_type')}_text") in _model_types():
+            text["model_type"] = usual
+        return _part(text, None)
     if part or not parts:
         return fields
     if "hidden_size" in fields and "num_attention_heads" in fields:
         return fields
     raise ValueError(f"config holds several models: pass part, one of {parts}")
+
+
+def _by_kind(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields with a dict for each kind of layer, where a file of Step has lists of the layers' bases and shares."""
+    bases, shares = fields.get("rope_theta"), fields.get("partial_rotary_factors")
+    if fields.get("rope_parameters") or not (isinstance(bases, list) or shares):
+        return fields
+    kinds = fields.get("layer_types") or []
+    scaling = fields.get("rope_scaling") or {}
+    lists = [each for each in (bases, shares) if isinstance(each, list)]
+    if not kinds or any(len(each) != len(kinds) for each in lists):
+        raise ValueError(
+            "lists of rope_theta and partial_rotary_factors must be as long as layer_types, one number for each layer"
+        )
+    if fields.get("yarn_only_types", ["full_attention"]) != ["full_attention"] or "type" in scaling:
+        raise ValueError(
+            "beside lists by layer, rope_scaling must have rope_type, and yarn_only_types must be ['full_attention'], "
+            "because transformers stretches only full layers"
+        )
+    found: dict[str, dict[str, Any]] = {}
+    for n, kind in enumerate(kinds):
+        own = {"rope_theta": bases[n] if isinstance(bases, list) else bases}
+        own |= {"partial_rotary_factor": shares[n]} if shares else {}
+        own |= scaling if kind == "full_attention" else {}
+        if found.setdefault(kind, own) != own:
+            raise ValueError(f"layers of the kind {kind!r} must be alike, got {found[kind]} and {own}")
+    read = ("rope_theta", "partial_rotary_factors", "rope_scaling", "yarn_only_types")
+    return {name: value for name, value in fields.items() if name not in read} | {"rope_parameters": found}
 
 
 def _parts(fields: Mapping[str, Any]) -> list[str]:
@@ -245,6 +287,7 @@ _READ = frozenset(
         "rotary_emb_base",
         "rotary_pct",
         "sliding_window_pattern",
+        "swa_rope_theta",
         "_sliding_window_pattern",
     ]
 )
@@ -275,6 +318,7 @@ _READ_IN_SCALING = frozenset(
 _HARMLESS = frozenset(
     [
         "dropout_positions",
+        "indexer_rope_interleave",  # of what chooses the keys, not of the attention
         "layer_switch",
         "memory_attention_rope_dropout",
         "num_position_embeddings",
@@ -287,7 +331,11 @@ _HARMLESS = frozenset(
         "prefix_dense_sliding_window_pattern",
     ]
 )
+_CHATGLM = "in ChatGLM's code the base is 10000 times rope_ratio, and half of the columns turn: add rope_theta and 0.5"
 _CURES = {
+    "alibi": "if true, scores get the biases of ALiBi, posenc.alibi_bias, and nothing turns",
+    "original_rope": f"{_CHATGLM} as partial_rotary_factor",
+    "rope_ratio": f"{_CHATGLM} as partial_rotary_factor",
     "compress_rope_theta": "compressed keys have a base of their own",
     "rotary_dim": "transformers ignores it and turns all columns; if so many are turned: add partial_rotary_factor",
     "rope_scaling_layers": "only these layers are stretched: call again without rope_scaling for the others",
@@ -298,6 +346,22 @@ _CURES = {
 }
 
 
+# Types whose code turns no query and no key, by what it does instead.
+_WITHOUT_ROTATION = {
+    "it adds a learned vector for each position, posenc.nn.LearnedEncoding": (
+        "albert bart bert biogpt camembert clip_text_model distilbert electra gpt2 gpt_bigcode gpt_neo mbart "
+        "openai-gpt opt roberta xlm-roberta"
+    ),
+    "it adds sines and cosines, posenc.nn.SinusoidalEncoding": "m2m_100 marian pegasus xglm",
+    "it adds a trained number for each bucket of offsets, posenc.nn.T5Bias": (
+        "longt5 mt5 switch_transformers t5 umt5"
+    ),
+    "it adds the slopes of ALiBi, posenc.alibi_bias": "bloom mpt",
+    "its scores have terms of content with offset, posenc.relative.disentangled_scores": "deberta deberta-v2",
+    "its attention has no positions": "jamba kimi_linear nemotron_h",
+    "it has no attention": "falcon_mamba mamba mamba2 rwkv",
+}
+_SAME_CODE = {"kimi_k2": "deepseek_v3"}  # types that transformers does not have, and whose code they run
 _READ_ROTARY_DIM = ("codegen", "gptj", "minimax_m2")
 _READ_PCT = ("gpt_neox", "gpt_neox_japanese")
 _READ_ALPHA = ("hunyuan_v1_dense", "hunyuan_v1_moe")  # a larger base under the name of another scaling
@@ -333,7 +397,7 @@ class _Reader:
             if value not in (False, "rope", "rotary")
             if not (name == "rope_scaling_layers" and self._plain())
         }
-        if "rotary_dim" in self.fields and self.model not in _READ_ROTARY_DIM and "rotary_dim" not in handled:
+        if "rotary_dim" in self.fields and not self._reads_rotary_dim() and "rotary_dim" not in handled:
             ignored["rotary_dim"] = _CURES["rotary_dim"]
         for name in sorted(self._in_scaling() - _READ_IN_SCALING - {*handled}):
             if name != "alpha" or self.model not in _READ_ALPHA:
@@ -352,6 +416,9 @@ class _Reader:
                 f"config has fields that are not read: {said}; then pass handled={tuple(ignored)}"
             )
 
+    def _reads_rotary_dim(self) -> bool:
+        return not self.known or self.model in _READ_ROTARY_DIM
+
     def _of_other_models(self) -> Iterator[tuple[str, str]]:
         """Fields that some models read, though nothing says that this one does."""
         unturned = self.known.get("unturned", "")
@@ -363,9 +430,11 @@ class _Reader:
         if unturned != "position_embedding_type" and kind not in rotations:
             yield "position_embedding_type", f"{kind!r} is another encoding"
         if not self.known:
+            if "mscale_all_dim" in self._in_scaling():
+                yield "mscale_all_dim", "DeepSeek and its kin also multiply scores by its factor squared"
             return
         bases = self.known["base"].split()
-        for name in ("rope_local_base_freq", "local_rope_theta", "global_rope_theta"):
+        for name in ("rope_local_base_freq", "local_rope_theta", "global_rope_theta", "swa_rope_theta"):
             if name in self.fields and len(bases) < 2:
                 yield name, "posenc knows no such layers of this model"
         for name, usual in (("rotary_emb_base", bases[-1:]), ("rotary_pct", [self.known["share"] or "1"])):
@@ -396,6 +465,9 @@ class _Reader:
         for theta in bases or map(float, base):
             if "base" in unread and self.fields.get("rope_theta", theta) != theta:
                 yield "rope_theta", f"transformers ignores it and takes {theta:g}"
+        sliding = self.fields.get("swa_rope_theta")
+        if "base" in unread and sliding is not None and sliding != float(self.known["base"].split()[0]):
+            yield "swa_rope_theta", f"transformers ignores it and takes {self.known['base'].split()[0]}"
         if "scaling" in unread and (
             method != "default" or given.get("rope_theta", float(*base)) != float(*base)
         ):
@@ -480,7 +552,8 @@ class _Reader:
                 "with a dict for each kind, to config"
             )
         bases = self.known.get("base", "").split()
-        local = self.fields.get("rope_local_base_freq", self.fields.get("local_rope_theta"))
+        names = ("rope_local_base_freq", "local_rope_theta", "swa_rope_theta")
+        local = next((self.fields[name] for name in names if name in self.fields), None)
         if local is not None or len(bases) > 1:
             # Older files: the scaling is that of the full layers.
             sliding = {"rope_theta": local if local is not None else float(bases[0])}
@@ -521,6 +594,11 @@ class _Reader:
 
     def _check_nested(self, nested: Mapping[str, Mapping[str, Any]]) -> None:
         """Refuses what transformers reads in another way if each kind of layer has a dict."""
+        if self.known and self.known["scaling"] != "by layer" and len(self.known["base"].split()) < 2:
+            raise ValueError(
+                f"the code of {self.model} has one rotation for all layers: rope_parameters must hold its fields and "
+                f"no dict for each kind of layer, got {dict(nested)}"
+            )
         for kind, fields in nested.items():
             if fields.get("truncate") is False and "truncate" not in self.handled:
                 raise ValueError(
@@ -573,7 +651,7 @@ class _Reader:
             for name in ("partial_rotary_factor", "rotary_pct")
             if name in self.fields
         ]
-        if "rotary_dim" in self.fields and self.model in _READ_ROTARY_DIM:
+        if "rotary_dim" in self.fields and self._reads_rotary_dim():
             given.append(self.fields["rotary_dim"] / self._width("all"))
         if len(set(given)) > 1:
             raise ValueError(f"the share that is turned is given twice, as {given[0]:g} and as {given[1]:g}")
@@ -596,7 +674,9 @@ class _Reader:
                 f"base {theta:g}" if theta else "not_turned" for theta in self.fields["layer_rope_theta"]
             )
         if "layer_types" in self.fields:
-            return tuple(map(str, self.fields["layer_types"]))
+            return tuple(map(str, self.fields["layer_types"]))[:count]
+        if isinstance(windows := self.fields.get("hybrid_layer_pattern"), list):
+            return tuple("sliding_attention" if each else "full_attention" for each in windows)[:count]
         every = self.fields.get("sliding_window_pattern", self.fields.get("_sliding_window_pattern"))
         if isinstance(every, int) and count:
             return tuple("sliding_attention" if (n + 1) % every else "full_attention" for n in range(count))
@@ -632,15 +712,19 @@ class _Reader:
             if name in self.fields
         ]
         heads = [self.fields[name] for name in _HEADS if name in self.fields]
+        if not sizes and not heads and self.known.get("width"):
+            return int(self.known["width"])
         if not sizes or not heads:
             raise ValueError("config does not say how wide a head is: add head_dim to it")
         return (1 + twice) * int(sizes[0]) // int(heads[0])
 
     def _rotation(self, kind: str, parameters: dict[str, Any] | None) -> LayerRotation:
         dim = self._width(kind)
+        latent = {"qk_nope_head_dim", "qk_rope_head_dim"} <= self.fields.keys()
+        head = int(self.fields["qk_nope_head_dim"]) + dim if latent else None
         softmax, log_scale = 1.0, self._log_scale(parameters)
         if parameters is None:
-            return LayerRotation(None, 1.0, self.layout, dim, 0, softmax, log_scale, math.nan, "none")
+            return LayerRotation(None, 1.0, self.layout, dim, 0, softmax, log_scale, math.nan, "none", head)
         default = self.known.get("scaling", "") or "default"
         given = parameters.get("rope_type", parameters.get("type"))
         if given is None and default not in ("default", "by layer") and not default.startswith("axial"):
@@ -658,7 +742,13 @@ class _Reader:
             raise ValueError(
                 f"config does not say the base of {self.model}: add rope_theta, as in the model's code"
             )
-        share = float(parameters.get("partial_rotary_factor", 1.0))
+        base = number("rope_theta", base, above=0)
+        share = number("partial_rotary_factor", parameters.get("partial_rotary_factor", 1.0))
+        if method == "default" and "default" in self.known.get("unread", "").split():
+            raise ValueError(
+                f"rope_type of {self.model} must be another than 'default', for which its code makes frequencies for "
+                f"more columns than the {dim} of qk_rope_head_dim: no model of transformers runs with it"
+            )
         if "qk_rope_head_dim" in self.fields:  # all of these columns are turned
             of = int(int(self.fields.get("head_dim") or dim) * share)
             if method != "default" and "partial_rotary_factor" in parameters and of != dim:
@@ -673,13 +763,13 @@ class _Reader:
         if self.known.get("softmax") == "mscale" and parameters.get("mscale_all_dim"):
             growth = yarn_attention_factor(self._needed(method, parameters, "factor")) - 1
             softmax = (1 + growth * float(parameters["mscale_all_dim"])) ** 2
-        frequencies, scale = self._frequencies(method, rotary_dim, share, float(base), parameters)
+        frequencies, scale = self._frequencies(method, rotary_dim, share, base, parameters)
         if "mrope_section" in parameters or self.known.get("mrope"):
             frequencies = self._axes(frequencies, rotary_dim, parameters)
         if self.known.get("turns_back"):
             frequencies = -frequencies
         return LayerRotation(
-            frequencies, scale, self.layout, dim, rotary_dim, softmax, log_scale, float(base), method
+            frequencies, scale, self.layout, dim, rotary_dim, softmax, log_scale, base, method, head
         )
 
     def _log_scale(self, parameters: dict[str, Any] | None) -> tuple[float, int, int] | None:
@@ -805,26 +895,70 @@ def described(found: RotaryConfig) -> Iterator[str]:
     kinds = "1 kind of layer" if len(found.kinds) == 1 else f"{len(found.kinds)} kinds of layers"
     yield f"{found.model_type}: {kinds}"
     for kind, rotation in found.kinds.items():
-        count = f", {found.layers.count(kind)} layers" if found.layers else ""
+        yield (
+            "all layers with softmax attention" if kind == "all" else f"{kind}{_places(kind, found.layers)}"
+        )
         if rotation.frequencies is None:
-            yield f"{kind}{count}: positions turn nothing"
+            yield "    positions turn nothing"
         else:
-            omega = (
-                rotation.frequencies.max(axis=0) if rotation.frequencies.ndim == 2 else rotation.frequencies
-            )
-            waves = 2 * math.pi / np.abs(omega[omega != 0])
-            yield f"{kind}{count}: {rotation.rotary_dim} of {rotation.dim} columns are turned, layout {rotation.layout}"
-            yield f"    base {rotation.base:g}, scaling {rotation.method}, cosines and sines times {rotation.scale:.4g}"
-            yield f"    {len(waves)} pairs that turn, wavelengths {waves.min():.4g} to {waves.max():.4g} positions"
-            if found.trained_length:
-                usual = 2 * math.pi / sinusoidal_frequencies(rotation.rotary_dim, rotation.base)
-                full = int((usual <= found.trained_length).sum())
-                trained = found.trained_length
-                yield f"    {full} of {len(usual)} went all the way round within {trained} trained positions"
-            if rotation.frequencies.ndim == 2:
-                yield f"    each pair belongs to one of {len(rotation.frequencies)} coordinates"
+            yield from _told(rotation, rotation.frequencies, found)
         if rotation.softmax_factor != 1:
-            yield f"    scores are multiplied by {rotation.softmax_factor:.4g} besides 1/√width"
+            yield f"    scores are multiplied by {rotation.softmax_factor:.4g} besides 1/√width of the whole head"
         if rotation.log_scale:
             beta, n, first = rotation.log_scale
-            yield f"    queries at t are multiplied by 1 + {beta:g} ln(1 + ⌊(t + {first})/{n}⌋)"
+            yield f"    queries at position t are multiplied by 1 + {beta:g} ln(1 + ⌊(t + {first})/{n}⌋)"
+
+
+_STRETCHED = {
+    "default": "not stretched",
+    "axial": "not stretched",
+    "linear": "stretched by linear interpolation",
+    "dynamic": "stretched by dynamic NTK",
+    "yarn": "stretched by YaRN",
+    "llama3": "stretched by Llama 3's formula",
+    "longrope": "stretched by LongRoPE",
+    "proportional": "proportional: slow pairs are not turned",
+}
+
+
+def _told(rotation: LayerRotation, frequencies: np.ndarray, found: RotaryConfig) -> Iterator[str]:
+    """What turned layers do, in lines."""
+    omega = np.abs(frequencies.max(axis=0) if frequencies.ndim == 2 else frequencies)
+    waves = np.sort(2 * math.pi / omega[omega != 0])
+    columns, half = 2 * len(waves), rotation.rotary_dim // 2
+    whole = f"{rotation.dim} columns of a head"
+    if rotation.head_dim is not None:
+        whole = f"{rotation.dim} columns that hold positions in a head of {rotation.head_dim}"
+    yield (
+        f"    all {whole} are turned"
+        if columns == rotation.dim
+        else f"    {columns} of the {whole} are turned"
+    )
+    partner = f"i + {half}" if rotation.layout == "half" else "i + 1, for even i"
+    yield f"    layout {rotation.layout}: column i is turned with column {partner}"
+    yield f"    base {rotation.base:,.10g}, {_STRETCHED.get(rotation.method, rotation.method)}"
+    if rotation.scale != 1:
+        yield f"    cosines and sines are multiplied by {rotation.scale:.4g}"
+    fastest, slowest = f"{waves[0]:,.1f}", f"{waves[-1]:,.0f}"
+    yield f"    the fastest pair turns once in {fastest} positions, the slowest of {len(waves)} in {slowest}"
+    if found.trained_length and rotation.method != "axial":
+        plain = sinusoidal_frequencies(rotation.rotary_dim, rotation.base)[: len(waves)]
+        full = int((2 * math.pi / plain <= found.trained_length).sum())
+        length = f"the {found.trained_length:,} positions"
+        if found.trained_length != found.limit:
+            length += " of the model before it was stretched"
+        else:
+            stretched = rotation.method not in ("default", "proportional")
+            length += " that the file allows" + ", before they were stretched" * stretched
+        yield f"    {full} of {len(waves)} pairs make a whole turn in {length}"
+    if frequencies.ndim == 2:
+        yield f"    each pair belongs to one of {len(frequencies)} coordinates"
+
+
+def _places(kind: str, layers: tuple[str, ...] | None) -> str:
+    """How many layers are of a kind, and the first of them, counted from 0."""
+    places = [str(n) for n, each in enumerate(layers or ()) if each == kind]
+    if not places:
+        return ""
+    some = ", ".join([*places[:7], *["…"] * (len(places) > 7)])
+    return f": {len(places)} of {len(layers or ())} layers, {some}"

@@ -290,6 +290,30 @@ def test_its_list_of_layouts_is_that_of_the_package() -> None:
     assert not any(row["model_type"] in listed for row in rows if row["layout"] == HALF)
 
 
+def test_its_shares_are_those_of_the_package() -> None:
+    rows = config._model_types().items()
+    known = {name: float(row["share"]) for name, row in rows if row["share"] and not row["refused"]}
+    latent = {name for name in known if MAPPING[name]().to_dict().get("qk_rope_head_dim")}
+    assert {name: share for name, share in known.items() if name not in latent} == block("from_config").SHARES
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3", "a type of a file's own code"])
+def test_a_share_that_most_types_ignore_is_refused_until_the_caller_has_looked(name: str) -> None:
+    given = sizes(4096, 32, 8192, model_type=name, head_dim=128, rope_theta=1e4, partial_rotary_factor=0.5)
+    make = rope_of()
+    with pytest.raises(ValueError, match="partial_rotary_factor: most types ignore it"):
+        make(given, HALF)
+    assert len(make(given, HALF, ["partial_rotary_factor"]).omega) == 32
+    assert len(make(given | {"partial_rotary_factor": 1.0}, HALF).omega) == 64
+    del given["model_type"]  # then it is what the caller says
+    assert len(make(given, HALF).omega) == 32
+
+
+def test_a_share_that_the_file_leaves_out_is_that_of_the_class() -> None:
+    given = sizes(4096, 32, 8192, model_type="glm4", head_dim=128, rope_theta=1e4)
+    same(rope_of()(given, INTERLEAVED), MAPPING["glm4"].from_dict(dict(given)))
+
+
 @pytest.mark.parametrize("name", ["qwen3_vl", "gemma3", "llama4", "qwen2_vl"])
 def test_composite_files_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match="text_config"):

@@ -1,6 +1,8 @@
 """posenc.rotary.from_config on configurations that it was not written for: variants of fields, and fields left out."""
 
+import inspect
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ from tests.posenc.peers.test_from_config import (  # noqa: E402
     compared,
     default,
     line,
+    modeling,
+    reading,
     rotary_module,
 )
 from tests.posenc.peers.test_from_config_block import LLAMA3, YARN, sizes  # noqa: E402
@@ -44,6 +48,16 @@ GEMMA_4 = {
     "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.5, "rope_theta": 2e6},
 }
 ALPHA = {"alpha": 1000.0, "beta_fast": 32, "beta_slow": 1, "factor": 1.0, "mscale": 1.0, "type": "dynamic"}
+
+STEP = {
+    "layer_types": ["full_attention", "sliding_attention", "full_attention", "sliding_attention"],
+    "rope_theta": [5e6, 1e4, 5e6, 1e4], "partial_rotary_factors": [0.5, 1.0, 0.5, 1.0], "head_dim": 128,
+    "rope_scaling": {"rope_type": "llama3"} | LLAMA3, "yarn_only_types": ["full_attention"],
+}  # fmt: skip
+WINDOWS = {"hybrid_layer_pattern": [0, 1, 1, 1, 1, 0], "rope_theta": 5000000, "swa_rope_theta": 10000}
+GEMMA_12B = sizes(
+    3840, 16, 131072, rope_scaling={"factor": 8.0, "rope_type": "linear"}, sliding_window_pattern=6
+)
 
 HELD_OUT: dict[str, tuple[str, dict[str, Any]]] = {
     "Falcon-180B": ("falcon", {"hidden_size": 14848, "num_attention_heads": 232, "new_decoder_architecture": True}),
@@ -68,6 +82,11 @@ HELD_OUT: dict[str, tuple[str, dict[str, Any]]] = {
     "Qwen2-VL, flat": ("qwen2_vl", sizes(1536, 12, 32768, rope_scaling=M_YARN, vision_config={"depth": 2})),
     "Qwen2.5-VL, flat": ("qwen2_5_vl", sizes(3584, 28, 128000, rope_scaling=M_YARN, vision_config={"depth": 2})),
     "part of a file, no width": ("gemma3", {"text_config": {"model_type": "gemma3_text", "hidden_size": 2560}}),
+    "LLaVA-1.5, no sizes": ("llava", {"text_config": {"model_type": "llama", "vocab_size": 32064}}),
+    "text_config without model_type": ("gemma3", {"text_config": GEMMA_12B, "mm_tokens_per_image": 256}),
+    "MiMo-V2-Flash": ("mimo_v2_flash", sizes(4096, 64, 262144, head_dim=192, partial_rotary_factor=0.334, **WINDOWS)),
+    "Step-3.5-Flash, lists by layer": ("step3p5", sizes(4096, 64, 262144, **STEP)),
+    "GLM-5.2": ("glm_moe_dsa", sizes(6144, 64, 1048576, rope_theta=8e6, indexer_rope_interleave=True)),
     "Zamba2": ("zamba2", {"hidden_size": 2560, "num_attention_heads": 32, "attention_head_dim": 80}),
 }  # fmt: skip
 
@@ -82,6 +101,35 @@ def test_configurations_that_nobody_named(label: str) -> None:
         assert not from_config(given).kinds["all"].turns
     else:
         compared(config.model_type, config, given)
+
+
+def test_what_no_model_does_is_refused() -> None:
+    """Mistral 4 makes frequencies for whole heads if nothing is stretched; Llama ignores what stands by kind."""
+    mistral = MAPPING["mistral4"](rope_parameters={"rope_type": "default", "rope_theta": 1e4})
+    assert len(rotary_module(mistral).inv_freq) == mistral.qk_rope_head_dim  # twice its pairs
+    with pytest.raises(ValueError, match=r"another than 'default'.*no model of transformers runs with it"):
+        from_config(mistral)
+    by_kind = sizes(
+        4096, 32, 8192, layer_types=["full_attention"] * 4, rope_theta=5e5, rope_parameters=BY_KIND
+    )
+    config = MAPPING["llama"].from_dict(json.loads(json.dumps(by_kind)))
+    ignored = float(rotary_module(config).inv_freq[-1])  # it takes the base beside them
+    assert ignored == pytest.approx(5e5 ** (-126 / 128), rel=1e-5)
+    with pytest.raises(ValueError, match="llama has one rotation for all layers"):
+        from_config(by_kind | {"model_type": "llama"})
+
+
+@pytest.mark.parametrize("name", " ".join(reading._WITHOUT_ROTATION.values()).split())
+def test_types_that_turn_nothing_do_not_turn(name: str) -> None:
+    code = inspect.getsource(modeling(MAPPING[name]()))
+    assert "RotaryEmbedding(" not in code
+    assert len(re.findall(r"apply_rotary\w*\(", code)) <= 1  # it may be defined, and is not called
+    with pytest.raises(ValueError, match="turns nothing"):
+        from_config({"model_type": name})
+
+
+def test_a_type_that_turns_would_be_noticed() -> None:
+    assert "RotaryEmbedding(" in inspect.getsource(modeling(MAPPING["llama"]()))
 
 
 @pytest.mark.parametrize("given", [{}, {"original_max_position_embeddings": 4096}])
@@ -167,7 +215,7 @@ def test_a_field_is_read_as_transformers_reads_it_or_refused(label: str) -> None
     """In every model type, also in those whose code leaves the field unread."""
     (fields, fewest), read = FIELDS[label], 0
     for name in TYPES:
-        if name in {*REFUSED, *OTHER, *OLDEST, "esm", "granitemoehybrid", "mistral4"}:
+        if name in {*REFUSED, *OTHER, *OLDEST, "esm", "granitemoehybrid"}:
             continue
         given = {"model_type": name, **ADDED.get(name, {}), **fields}
         try:

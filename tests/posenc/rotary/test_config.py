@@ -32,6 +32,12 @@ DEEPSEEK = {
     },
 }  # fmt: skip
 
+GEMMA4 = LLAMA | {
+    "model_type": "gemma4_text", "rope_parameters": {
+        "full_attention": {"rope_type": "proportional", "partial_rotary_factor": 0.25, "rope_theta": 1e6},
+    },
+}  # fmt: skip
+
 
 class Made:
     def to_dict(self) -> dict[str, Any]:
@@ -80,9 +86,8 @@ def test_kinds_of_layers() -> None:
     assert found.kinds["not_turned"].log_scale == (0.1, 8192, 1)
     assert found.kinds["turned"].log_scale is None
     beam = {"sliding_attention": {"rope_type": "default", "rope_theta": 1e4}, "full_attention": None}
-    found = from_config(
-        LLAMA | {"rope_parameters": beam, "layer_types": ["sliding_attention", "full_attention"]}
-    )
+    kinds = {"rope_parameters": beam, "layer_types": ["sliding_attention", "full_attention"]}
+    found = from_config(LLAMA | kinds | {"model_type": "beam"})
     assert [found.kinds[kind].turns for kind in found.layers or ()] == [True, False]
 
 
@@ -92,6 +97,16 @@ def test_a_slice_with_positions() -> None:
     assert found.softmax_factor == pytest.approx(1.8738, abs=1e-4)  # 1.3689²
     with pytest.raises(ValueError, match=r"softmax_factor 1\.87"):
         RotaryEmbedding.from_config(DEEPSEEK)
+
+
+def test_a_type_of_its_own_that_runs_the_code_of_another() -> None:
+    kimi, deepseek = (
+        from_config(DEEPSEEK | {"model_type": name}).kinds["all"] for name in ("kimi_k2", "deepseek_v3")
+    )
+    assert (kimi.layout, kimi.softmax_factor) == (deepseek.layout, deepseek.softmax_factor)
+    assert kimi.softmax_factor > 1.8
+    with pytest.raises(ValueError, match="mscale_all_dim: DeepSeek and its kin also multiply scores"):
+        from_config(DEEPSEEK | {"model_type": "unheard"}, layout="interleaved")
 
 
 def test_layers_turn_as_the_frequencies_say() -> None:
@@ -161,8 +176,9 @@ def test_unknown_fields_that_sound_like_positions_are_refused(planted: dict[str,
         ),
         name,
     )
-    for config in (LLAMA | planted, {"model_type": "unheard", "head_dim": 8, "rope_theta": 1e4} | planted):
-        layout: Literal["half"] | None = None if config["model_type"] == "llama" else "half"
+    known = GEMMA if "full_attention" in inside else LLAMA
+    for config in (known | planted, {"model_type": "unheard", "head_dim": 8, "rope_theta": 1e4} | planted):
+        layout: Literal["half"] | None = "half" if config["model_type"] == "unheard" else None
         with pytest.raises(ValueError, match=f"not read: {name}: "):
             from_config(config, layout=layout)
         assert from_config(config, layout=layout, handled=(name,)).kinds
@@ -179,7 +195,12 @@ def test_unknown_fields_that_sound_like_positions_are_refused(planted: dict[str,
         (LLAMA | {"rope_scaling": {"rope_type": "spiral"}}, "'spiral' is not known to posenc; it knows default"),
         (LLAMA | {"rope_scaling": {"rope_type": "dynamic", "factor": 2.0}}, "depends on the present length"),
         (LLAMA | {"rope_scaling": [1]}, "rope_parameters must be a dict, got"),
-        ({"model_type": "llama"}, "how wide a head is: add head_dim"),
+        ({"model_type": "llama", "hidden_size": 5120}, "how wide a head is: add head_dim"),
+        ({"model_type": "bert", "hidden_size": 768}, "'bert' turns nothing, .*a learned vector for each position"),
+        ({"model_type": "kimi_linear", "qk_rope_head_dim": 64}, "turns nothing, .*its attention has no positions"),
+        ({"model_type": "qwen3_5", "head_dim": 256}, "which is missing: .* change model_type to 'qwen3_5_text'"),
+        (LLAMA | {"rope_theta": [1e4, 5e5]}, "must be as long as layer_types, one number for each layer"),
+        (LLAMA | {"rope_parameters": {"full_attention": {"rope_theta": 1e6}}}, "llama has one rotation for all layers"),
         (NEOX | {"partial_rotary_factor": 0.5, "rotary_pct": 0.25}, "given twice, as 0.5 and as 0.25"),
         (LLAMA | {"rotary_pct": 0.25}, "rotary_pct: transformers ignores it and takes 1;"),
         (LLAMA | {"no_rope_layers": [1, 0]}, "no_rope_layers: posenc knows no such layers"),
@@ -190,7 +211,7 @@ def test_unknown_fields_that_sound_like_positions_are_refused(planted: dict[str,
         (GEMMA | {"partial_rotary_factor": 0.5, "rope_parameters": {"full_attention": YARN}}, "factor stands beside"),
         (MUSE, "of muse_spark_text leaves some layers unturned: add layer_rope_theta"),
         (MUSE | {"rope_theta": 1e4, "layer_rope_theta": [0, 5e5]}, "its code has one base, got .500000.0. and 10000"),
-        ({"model_type": "mimo_v2_flash", "rope_theta": 5e6}, "a rotation of its own for each kind of layer: add"),
+        ({"model_type": "zaya", "rope_theta": 5e6}, "a rotation of its own for each kind of layer: add"),
         (LLAMA | {"model_type": "glm", "head_dim": 42, "partial_rotary_factor": 0.5}, "even and at most 42, got 21"),
         (LLAMA | {"rotary_dim": 64}, "rotary_dim: transformers ignores it"),
         (LLAMA | {"model_type": "gpt_oss", "head_dim": 64}, "class of gpt_oss has scaling 'yarn' of its own"),
@@ -204,6 +225,8 @@ def test_what_cannot_be_read_is_refused_with_a_cure(config: dict[str, Any], says
 
 
 def test_wrong_arguments() -> None:
+    with pytest.raises(TypeError, match="rope_theta must be a real number, got '1e6'"):  # as YAML reads it
+        from_config(LLAMA | {"rope_theta": "1e6"})
     with pytest.raises(TypeError, match="config must be a dict, the path of a"):
         from_config(3)
     with pytest.raises(ValueError, match="layout of llama is 'half', got 'interleaved'"):
@@ -220,19 +243,46 @@ def test_a_file_is_told_in_words(tmp_path: Path, capsys: pytest.CaptureFixture[s
     path.write_text(json.dumps(DEEPSEEK), encoding="utf-8")
     assert main([str(path)]) == 0
     said = capsys.readouterr().out
-    assert "64 of 64 columns are turned, layout interleaved" in said
-    assert "base 10000, scaling yarn, cosines and sines times 1" in said
-    assert "23 of 32 went all the way round within 4096 trained positions" in said
-    assert "scores are multiplied by 1.874 besides 1/√width" in said
+    assert "all 64 columns that hold positions in a head of 192 are turned" in said
+    assert "layout interleaved: column i is turned with column i + 1, for even i" in said
+    assert "base 10,000, stretched by YaRN" in said
+    assert "cosines" not in said  # they are multiplied by 1
+    assert "turns once in 6.3 positions, the slowest of 32 in 1,884,690" in said
+    assert (
+        "23 of 32 pairs make a whole turn in the 4,096 positions of the model before it was stretched" in said
+    )
+    assert "scores are multiplied by 1.874 besides 1/√width of the whole head" in said
+    path.write_text(json.dumps(LLAMA | {"model_type": "smollm3", "num_hidden_layers": 12}), encoding="utf-8")
+    assert main([str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "turned: 9 of 12 layers, 0, 1, 2, 4, 5, 6, 8, …" in said
+    assert "not_turned: 3 of 12 layers, 3, 7, 11\n    positions turn nothing" in said
+    assert (
+        "in the 131,072 positions that the file allows\n" in said
+    )  # which may be more than it was trained on
+    path.write_text(json.dumps(GEMMA4), encoding="utf-8")
+    assert main([str(path)]) == 0
+    said = capsys.readouterr().out
+    assert (
+        "128 of the 512 columns of a head are turned\n    layout half: column i is turned with column i + 256"
+        in said
+    )
+    assert "64 of 64 pairs make a whole turn" in said
     path.write_text(
         '{"model_type": "unheard", "head_dim": 8, "rope_theta": 100, "use_rel_pos": true}', encoding="utf-8"
     )
     assert main([str(path)]) == 2
-    assert "pass layout" in capsys.readouterr().err
+    assert "on the command line: --layout half, or --layout interleaved\n" in capsys.readouterr().err
     assert main([str(path), "--layout", "half"]) == 2
     assert "not read: use_rel_pos" in capsys.readouterr().err
     assert main([str(path), "--layout", "half", "--handled", "use_rel_pos"]) == 0
-    assert "unheard: 1 kind of layer\nall: 8 of 8 columns are turned, layout half" in capsys.readouterr().out
+    assert (
+        "unheard: 1 kind of layer\nall layers with softmax attention\n    all 8 columns of a head are"
+        in capsys.readouterr().out
+    )
+    path.write_text(json.dumps(LLAMA | {"rope_theta": "1e6"}), encoding="utf-8")
+    assert main([str(path)]) == 2
+    assert "rope_theta must be a real number" in capsys.readouterr().err
     path.write_text("[]", encoding="utf-8")
     assert main([str(path)]) == 2
     assert "config must be a JSON object, got a list" in capsys.readouterr().err
