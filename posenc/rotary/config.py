@@ -247,7 +247,11 @@ def _by_kind(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parts(fields: Mapping[str, Any]) -> list[str]:
-    return [name for name, value in fields.items() if name.endswith("_config") and _is_model(value)]
+    return [
+        name
+        for name, value in fields.items()
+        if name.endswith("_config") and name != "attn_config" and _is_model(value)
+    ]
 
 
 def _is_model(value: Any) -> bool:
@@ -297,6 +301,7 @@ _READ_IN_SCALING = frozenset(
         "beta_fast",
         "beta_slow",
         "factor",
+        "finetuned",  # a flag of YaRN's first files, without effect on frequencies that are fixed
         "high_freq_factor",
         "llama_4_scaling_beta",
         "long_factor",
@@ -403,6 +408,15 @@ class _Reader:
             if name != "alpha" or self.model not in _READ_ALPHA:
                 ignored[name] = _CURES.get(name, "it stands in the scaling; look it up in the model's code")
         ignored |= {name: cure for name, cure in self._of_other_models() if name not in handled}
+        inside = [
+            name
+            for name, value in self.fields.get("attn_config", {}).items()
+            if value and _POSITION.search(name)
+        ]
+        if inside and "attn_config" not in handled:
+            ignored["attn_config"] = (
+                f"transformers reads no {inside[0]} in it: add {inside[0]} beside it, if it holds"
+            )
         for name in ("first_k_dense_replace", "mlp_layer_types"):
             dense = self.fields.get(name) or ()
             full = (
@@ -570,6 +584,8 @@ class _Reader:
             return {"sliding_attention": None if no_window else whole, "full_attention": None}
         if unturned == "no_rope_layers":
             return {"turned": whole, "not_turned": None}
+        if unturned == "cross_attention_layers":  # whose keys are those of images
+            return {"self_attention": whole, "cross_attention": None}
         if unturned == "layer_rope_theta or every fourth" and "layer_rope_theta" not in self.fields:
             raise ValueError(
                 f"the class of {self.model} leaves some layers unturned: add layer_rope_theta, 0 for these, to config"
@@ -669,6 +685,9 @@ class _Reader:
             if not turned and count:
                 turned = [int((layer + 1) % every != 0) for layer in range(count)]
             return tuple("turned" if each else "not_turned" for each in turned) or None
+        if unturned == "cross_attention_layers" and unturned in self.fields and count:
+            crossed = self.fields[unturned]
+            return tuple("cross_attention" if n in crossed else "self_attention" for n in range(count))
         if "layer_rope_theta" in self.fields:
             return tuple(
                 f"base {theta:g}" if theta else "not_turned" for theta in self.fields["layer_rope_theta"]

@@ -82,6 +82,8 @@ HELD_OUT: dict[str, tuple[str, dict[str, Any]]] = {
     "Qwen2-VL, flat": ("qwen2_vl", sizes(1536, 12, 32768, rope_scaling=M_YARN, vision_config={"depth": 2})),
     "Qwen2.5-VL, flat": ("qwen2_5_vl", sizes(3584, 28, 128000, rope_scaling=M_YARN, vision_config={"depth": 2})),
     "part of a file, no width": ("gemma3", {"text_config": {"model_type": "gemma3_text", "hidden_size": 2560}}),
+    "Yarn-Llama-2": ("llama", sizes(4096, 32, 65536, rope_scaling={"type": "yarn", "factor": 16.0, "finetuned": True,
+        "original_max_position_embeddings": 4096})),
     "LLaVA-1.5, no sizes": ("llava", {"text_config": {"model_type": "llama", "vocab_size": 32064}}),
     "text_config without model_type": ("gemma3", {"text_config": GEMMA_12B, "mm_tokens_per_image": 256}),
     "MiMo-V2-Flash": ("mimo_v2_flash", sizes(4096, 64, 262144, head_dim=192, partial_rotary_factor=0.334, **WINDOWS)),

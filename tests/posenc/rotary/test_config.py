@@ -85,6 +85,13 @@ def test_kinds_of_layers() -> None:
     assert not found.kinds["not_turned"].turns
     assert found.kinds["not_turned"].log_scale == (0.1, 8192, 1)
     assert found.kinds["turned"].log_scale is None
+    pictures = LLAMA | {
+        "model_type": "mllama_text_model",
+        "num_hidden_layers": 5,
+        "cross_attention_layers": [3],
+    }
+    found = from_config(pictures)
+    assert [found.kinds[kind].turns for kind in found.layers or ()] == [True, True, True, False, True]
     beam = {"sliding_attention": {"rope_type": "default", "rope_theta": 1e4}, "full_attention": None}
     kinds = {"rope_parameters": beam, "layer_types": ["sliding_attention", "full_attention"]}
     found = from_config(LLAMA | kinds | {"model_type": "beam"})
@@ -199,6 +206,10 @@ def test_unknown_fields_that_sound_like_positions_are_refused(planted: dict[str,
         ({"model_type": "bert", "hidden_size": 768}, "'bert' turns nothing, .*a learned vector for each position"),
         ({"model_type": "kimi_linear", "qk_rope_head_dim": 64}, "turns nothing, .*its attention has no positions"),
         ({"model_type": "qwen3_5", "head_dim": 256}, "which is missing: .* change model_type to 'qwen3_5_text'"),
+        (
+            {"model_type": "dbrx", "d_model": 6144, "n_heads": 48, "attn_config": {"rope_theta": 5e5}},
+            "attn_config: transformers reads no rope_theta in it: add rope_theta beside it",
+        ),
         (LLAMA | {"rope_theta": [1e4, 5e5]}, "must be as long as layer_types, one number for each layer"),
         (LLAMA | {"rope_parameters": {"full_attention": {"rope_theta": 1e6}}}, "llama has one rotation for all layers"),
         (NEOX | {"partial_rotary_factor": 0.5, "rotary_pct": 0.25}, "given twice, as 0.5 and as 0.25"),
