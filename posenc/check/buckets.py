@@ -65,10 +65,10 @@ def check_buckets(model: Any, ids: Tensor | None = None) -> Report:
 
         if (off := error(offsets, not decodes)) < 1e-4:
             continue
-        side, other = ("one", "both") if decodes else ("both", "one")
+        side, other = ("one side", "both sides") if decodes else ("both sides", "one side")
         look = "the buckets: other ones than those of the paper, or other positions"
         tried: dict[str, tuple[Any, ...]] = {
-            f"the buckets: they are those of {other} sides, and the model's are those of {side}": (
+            f"the buckets: they are those of {other}, and the model's are those of {side}": (
                 offsets,
                 bool(decodes),
             ),
@@ -76,8 +76,8 @@ def check_buckets(model: Any, ids: Tensor | None = None) -> Report:
             "the positions: queries are one ahead of keys": (offsets - 1, not decodes),
             "the positions: queries are one behind keys": (offsets + 1, not decodes),
         }
-        for far in (distance, 64, 128, 256, *range(buckets, 8 * buckets, buckets)):
-            if far != said and far > buckets // 2:
+        for far in (distance, 64, 128, 256, *range(buckets // 2 + 1, 8 * buckets)):
+            if far != said:
                 begins = (
                     f"the buckets: the last begins at a distance of {far}, and by the configuration at {said}"
                 )
@@ -85,7 +85,30 @@ def check_buckets(model: Any, ids: Tensor | None = None) -> Report:
         for fewer in range(4, buckets, 4):
             count = f"the buckets: {fewer} are used, and the table has {buckets}"
             tried[count] = (offsets, not decodes, said, fewer)
-        look = next((says for says, how in tried.items() if error(*how) < 1e-4), look)
+        width = getattr(layer, "key_value_proj_dim", 0) or 1
+        usual = offsets, not decodes, said, buckets
+        changed: dict[str, Tensor] = {
+            "it does not reach the scores": 0 * rows,
+            "its sign is exchanged": -rows,
+            "it is added twice": 2 * rows,
+            f"it is divided by √{width}, the root of the width of a head": rows / width**0.5,
+            f"it is multiplied by √{width}, the root of the width of a head": rows * width**0.5,
+            "it stands in the opposite order of the heads": rows.flip(1),
+            "its buckets stand in the opposite order": rows.flip(0),
+            **{
+                f"each head has that of the head {n} further": rows.roll(n, 1) for n in range(1, len(weights))
+            },
+        }
+        tried["the offsets: their signs are lost, what comes before and after has the same buckets"] = (
+            -offsets.abs(),
+            not decodes,
+        )
+        biases = (f"the bias: {says}" for says, other in changed.items() if error(*usual, other) < 1e-4)
+        causes = (says for says, how in tried.items() if error(*how) < 1e-4)
+        if decodes and error(*usual, 0 * rows) < 1e-4:  # one side, read backwards, has one bucket alone
+            look = "the bias does not reach the scores, or the offsets: queries and keys are exchanged"
+        else:
+            look = next(causes, next(biases, look))
         says = f"weights by the bias alone differ by {off:.2g}"
         return Report((Finding(_WHAT, "FAULT", says, off, look, _SECTION),))
     if not judged:

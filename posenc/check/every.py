@@ -89,9 +89,12 @@ def _found(
     shift, decoding = (list(check(model, ids).findings) for check in (check_shift, check_decoding))
     # Unless one pass and decoding differ, or shift says how queries and keys are unlike.
     leads = exact and not any("unlike" in each.look for each in shift) and all(each.ok for each in decoding)
+    biased = [*check_slopes(model, ids).findings, *check_buckets(model, ids).findings]
+    generated = [*check_generate(model, ids).findings, *(each for each in biased if each.ok)]
+    # Wrong slopes or buckets in one pass come before what decoding makes of them.
+    findings += [each for each in biased if not each.ok]
     findings += [*(turned if leads else ()), *shift, *decoding, *check_length(model, ids).findings]
-    for of_some in (check_generate, check_slopes, check_buckets):
-        findings += [found for found in of_some(model, ids).findings if found.verdict != "left out"]
+    findings += [found for found in generated if found.verdict != "left out"]
     if isinstance(model, nn.Module):
         findings += check_precision(model, ids).findings
     else:

@@ -34,6 +34,8 @@ OTHERWISE = "queries and keys are turned otherwise: not by these frequencies, pa
 GIVEN = "positions: those that are given change nothing, it is turned by 0, 1, 2, ..."
 FAR = "are rounded, clamped or written round; near 0 all is right"
 BY_HEAD = "turned by the number of the head in place of the position: two axes are exchanged"
+KEYS_FIRST = "gptj", "codegen"
+"""Models whose function turns one tensor at a time, keys before queries."""
 ROUNDED = "angles, or their cosines and sines, are rounded to"
 
 
@@ -83,7 +85,7 @@ def _judged(called: Called, model: Any, row: Tensor, places: Tensor) -> Report:
         name: partial(frequency_cause, text, length, name) for name in kinds
     }
     layers = [(kinds[name], guesses[name]) for name in config.layers or () if kinds[name].turns]
-    if not (found := _which(config, calls)).ok:
+    if not (found := _which(config, calls, _missed(model, calls))).ok:
         return Report((found,))
     if len(layers) != len(calls):
         layers = [(each, guesses[name]) for name, each in kinds.items() if each.turns] * len(calls)
@@ -112,32 +114,44 @@ def _judged(called: Called, model: Any, row: Tensor, places: Tensor) -> Report:
     return Report(tuple(findings))
 
 
-def _which(config: RotaryConfig, calls: _Calls) -> Finding:
-    """Whether those layers are turned that the configuration says."""
-    of = config.layers or ()
+def _which(config: RotaryConfig, calls: _Calls, missed: list[int]) -> Finding:
+    """Whether those layers are turned that the configuration says, and each once."""
+    of, look, turned = config.layers or (), "", [n for n in calls.layers if n is not None]
     meant = [number for number, name in enumerate(of) if config.kinds[name].turns]
-    turned = calls.layers if None not in calls.layers else []
-    look = ""
-    if len(meant) != len(calls) <= len(of):
-        look = "some without position are turned, or some with position are not"
-    elif of and turned and turned != meant:
-        look = "others are turned than the configuration says"
+    again = [
+        n
+        for first, second, n, same in zip(calls, calls[1:], calls.layers, calls.layers[1:], strict=False)
+        if n == same and n is not None and all(map(torch.equal, first[2:], second[:2]))
+    ]
+    shares = any(
+        0 < kind.rotary_dim < kind.dim for kind in config.kinds.values()
+    )  # with MLA the last are right
+    last = [n for n, each in enumerate(calls.from_last) if each and shares]
+    if again:
+        look = f"layers {_some(again)}: queries and keys are turned twice, the second time what was turned already"
+    elif last:
+        m = calls[last[0]][0].shape[-1]
+        look = f"layers {_some(last)}: the last {m} columns of each head are turned, not the first"
+    elif missed and not of:
+        look = f"layers: those of number {_some(missed)} are not turned"
+    elif len(meant) != len(calls) <= len(of):
+        look = "layers: some without position are turned, or some with position are not"
+    elif of and len(turned) == len(calls) and turned != meant:
+        look = "layers: others are turned than the configuration says"
     if not look:
-        return Finding(_WHAT, "ok", "as many layers are turned as the configuration says", 0.0, "", _SECTION)
-    known = [number for number in turned if number is not None]
-    if known == [number for number in range(len(of)) if number not in meant]:
+        return Finding(_WHAT, "ok", "those layers are turned that the configuration says", 0.0, "", _SECTION)
+    if of and turned == [number for number in range(len(of)) if number not in meant]:
         look += ": the list is read the other way round"
-    else:
-        for by, way in ((1, "later"), (-1, "earlier")):
-            if known == [n for n in range(len(of)) if (n - by) % len(of) in meant]:
-                look += f": the list is read one layer {way}"
-    says = f"layers {_some(known)} are turned, and by the configuration layers {_some(meant)}"
-    if not known:
+    for by, way in ((1, "later"), (-1, "earlier")):
+        if of and turned and turned == [n for n in range(len(of)) if (n - by) % len(of) in meant]:
+            look += f": the list is read one layer {way}"
+    says = f"layers {_some(turned)} are turned, and by the configuration {_some(meant) if of else 'all'}"
+    if not turned:
         says = f"{len(calls)} layers are turned, and by the configuration {len(meant)} of {len(of)}"
-    return Finding(_WHAT, "FAULT", says, len(calls), f"layers: {look}", _SECTION)
+    return Finding(_WHAT, "FAULT", says, len(calls), look, _SECTION)
 
 
-def _some(numbers: list[int | None] | list[int]) -> str:
+def _some(numbers: list[int]) -> str:
     return ", ".join(map(str, numbers[:8])) + ", ..." * (len(numbers) > 8)
 
 
@@ -147,6 +161,18 @@ class _Calls(list[tuple[Tensor, ...]]):
     def __init__(self) -> None:
         super().__init__()
         self.layers = list[int | None]()
+        self.from_last = list[bool]()  # whether the last columns of each head were taken, not the first
+
+
+def _missed(model: Any, calls: _Calls) -> list[int]:
+    """Layers of a kind of which others are turned, and they are not."""
+    parts = [
+        (type(part), number)
+        for name, part in (model.named_modules() if isinstance(model, nn.Module) else ())
+        if isinstance(number := getattr(part, "layer_idx", None), int) and "cross" not in name.lower()
+    ]
+    kinds = {kind for kind, number in parts if number in calls.layers}
+    return sorted({number for kind, number in parts if kind in kinds} - set(calls.layers))
 
 
 def _places(called: Called, model: Any, row: Tensor) -> Tensor:
@@ -205,25 +231,39 @@ def _recorded(model: Any, length: int) -> Iterator[_Calls]:
     """The calls for texts of this length; an encoder beside it has another one."""
     home: Any = sys.modules.get(type(model).__module__)
     calls, inside = _Calls(), list[int]()  # the layer that runs, last
+    by_themselves = str(getattr(text_config(model), "model_type", "")) in KEYS_FIRST
+    waiting, projected = list[tuple[Tensor, Tensor]](), list[Tensor]()
     functions = {
         name: each
         for name, each in vars(home).items()
         if name.startswith(("apply_rotary_pos_emb", "apply_rotary_emb")) and callable(each)
     }
 
+    def keep(q: Tensor, k: Tensor, *turned: Tensor) -> None:
+        if all(isinstance(x, Tensor) and x.ndim == 4 and length in x.shape[1:3] for x in (q, k, *turned)):
+            first = (x[0].double() for x in (q, k, *turned))  # Llama 4 has (length, heads, dim)
+            calls.append(tuple(x.transpose(0, 1) if x.shape[1] != length else x for x in first))
+            calls.from_last.append(_are_last(calls[-1][0], projected[-1][0].double()) if projected else False)
+            calls.layers.append(inside[-1] if inside else None)
+
     def recorder(function: Any) -> Any:
         def recorded(q: Tensor, k: Tensor, *given: Any, **more: Any) -> Any:
             turned = function(q, k, *given, **more)
-            if all(isinstance(x, Tensor) and x.ndim == 4 and length in x.shape[1:3] for x in (q, k, *turned)):
-                first = (x[0].double() for x in (q, k, *turned))  # Llama 4 has (length, heads, dim)
-                calls.append(tuple(x.transpose(0, 1) if x.shape[1] != length else x for x in first))
-                calls.layers.append(inside[-1] if inside else None)
+            if isinstance(turned, tuple):
+                keep(q, k, *turned)
+            elif by_themselves and not waiting:
+                waiting.append((q, turned))
+            elif by_themselves:
+                keys = waiting.pop()
+                keep(q, keys[0], turned, keys[1])
             return turned
 
         return recorded
 
     hooks = []
-    for part in model.modules() if isinstance(model, nn.Module) else ():
+    for name, part in model.named_modules() if isinstance(model, nn.Module) else ():
+        if name.endswith("q_proj"):
+            hooks.append(part.register_forward_hook(lambda *given: projected.append(given[-1])))
         if isinstance(number := getattr(part, "layer_idx", None), int):
             hooks.append(part.register_forward_pre_hook(lambda *_, number=number: inside.append(number)))
     try:
@@ -235,6 +275,15 @@ def _recorded(model: Any, length: int) -> Iterator[_Calls]:
             hook.remove()
         for name, function in functions.items():
             setattr(home, name, function)
+
+
+def _are_last(queries: Tensor, projected: Tensor) -> bool:
+    """Whether queries (heads, length, columns) are the last columns of each head, and no others, of what was made."""
+    heads, length, m = queries.shape
+    if projected.numel() % (heads * length) or (width := projected.numel() // (heads * length)) <= m:
+        return False
+    whole = projected.reshape(length, heads, width).transpose(0, 1)
+    return torch.equal(queries, whole[..., -m:]) and not torch.equal(queries, whole[..., :m])
 
 
 def _error(vectors: tuple[Tensor, ...], how: LayerRotation, places: Tensor) -> float:

@@ -58,6 +58,7 @@ def check_slopes(model: Any, ids: Tensor | None = None) -> Report:
     # a number for each head, or a bias that grows by it from key to key
     steps = [bias if bias.ndim == 1 else bias.flatten(0, -2).diff(dim=-1)[:, :1].flatten() for bias in made]
     steps = [step for step in steps if len(step) == heads]
+    uneven = [bias for bias in made if bias.ndim > 1 and _uneven(bias.diff(dim=-1))]
     if not steps:
         says = "no function with alibi in its name was called"
         return Report((Finding(_WHAT, "left out", says, math.nan, "", _SECTION),))
@@ -69,14 +70,43 @@ def check_slopes(model: Any, ids: Tensor | None = None) -> Report:
         says = f"{heads} heads have the published slopes"
         return Report((Finding(_WHAT, "ok", says, off, "", _SECTION),))
     says = f"{heads} heads have {_listed(found)}, and published are {_listed(wanted)}"
-    look = "the slopes: made by the formula for powers of two"
-    if np.allclose(np.sort(found), np.sort(wanted), rtol=1e-2):
-        look = "the slopes: the published ones, in another order of the heads"
-    elif fewer := _of_other_heads(found):
-        look = f"the slopes: {fewer}"
-    elif not np.allclose(found, 2.0 ** (-8 * np.arange(1, heads + 1) / heads), rtol=1e-2):
-        look = "the slopes: other ones than those of the authors' program"
+    look = f"the slopes: {_cause_of_slopes(found, wanted) or OTHER}"
+    if uneven:
+        look = "the bias: it does not grow evenly with the distance"
     return Report((Finding(_WHAT, "FAULT", says, off, look, _SECTION),))
+
+
+def _uneven(steps: Tensor) -> bool:
+    """Whether steps from key to key are not all alike."""
+    return float((steps - steps.mean(-1, keepdim=True)).abs().max()) > 1e-2 * float(steps.abs().max())
+
+
+OTHER = "other ones than those of the authors' program"
+
+
+def _cause_of_slopes(found: np.ndarray, wanted: np.ndarray) -> str:
+    """The first of the usual mistakes that gives these slopes; "" for none."""
+    heads = len(found)
+    numbers, power = np.arange(1, heads + 1), 2 ** int(math.log2(heads))
+    ratio = float(np.median(found / wanted))
+    in_order = np.concatenate([alibi_slopes(power), np.asarray(alibi_slopes(2 * power))[: heads - power]])
+    tried = {
+        "made by the formula for powers of two": 2.0 ** (-8 * numbers / heads),
+        "heads are counted from 0, not from 1": 2.0 ** (-8 * (numbers - 1) / heads),
+        "the published ones, in another order of the heads: reversed": wanted[::-1],
+        f"all heads have the same, {found[0]:.3g}": np.full(heads, found[0]),
+        f"those beyond {power} heads are the first of {2 * power} heads, not every other one": in_order,
+        "one over the number of the head": 1.0 / numbers,
+        "the published ones, squared": wanted**2,
+        "the published ones, of which the root was taken": wanted**0.5,
+        f"the published ones, multiplied by {ratio:.4g}": ratio * wanted,
+    }
+    for says, slopes in tried.items():
+        if not np.allclose(wanted, slopes, rtol=1e-2) and np.allclose(found, slopes, rtol=1e-2):
+            return says
+    if np.allclose(np.sort(found), np.sort(wanted), rtol=1e-2):
+        return "the published ones, in another order of the heads"
+    return _of_other_heads(found)
 
 
 def _of_other_heads(found: np.ndarray) -> str:
@@ -111,15 +141,28 @@ def _at_scores(model: Any, row: Tensor, wanted: np.ndarray) -> Finding | None:
         steps = weights[:, -1].log().diff(dim=-1).mean(-1).numpy()
         if len(steps) != heads or np.allclose(steps, wanted, rtol=2e-2):
             continue
+        rises = weights[:, -1].log().diff(dim=-1)
+        at_half, at_end = (float(rises[0, n]) for n in (rises.shape[1] // 2, -1))
+        tried = {
+            "the sign of the bias: keys far away get more weight than near ones": (-1.0, -2.0),
+            "the bias: it is divided by the root of the head's width as the products are, and belongs after that": (
+                1 / root,
+            ),
+            "the bias: it is multiplied by the root of the head's width": (root,),
+            "the bias: it is added twice": (2.0,),
+            "the bias: it is half of what it must be": (0.5,),
+        }
         look = "the bias: it is changed between the slopes and the scores"
-        if np.allclose(steps, -wanted, rtol=2e-2):
-            look = "the sign of the bias: keys far away get more weight than near ones"
-        elif np.allclose(steps * root, wanted, rtol=2e-2):
-            look = "the bias: it is divided by the root of the head's width as the products are, and belongs after that"
-        elif np.allclose(steps, 2 * wanted, rtol=2e-2):
-            look = "the bias: it is added twice"
+        if _uneven(rises):
+            by = f"by {at_half:.3g} from key to key half way, and by {at_end:.3g} at the end"
+            look = f"the bias: it does not grow evenly with the distance, {by}"
         elif np.allclose(steps, 0.0, atol=1e-6):
             look = "the bias: it does not reach the scores"
+        elif np.allclose(np.sort(steps), np.sort(wanted), rtol=2e-2):
+            look = "the bias: heads have the slopes of other heads"
+        for cause, factors in tried.items():
+            if any(np.allclose(steps, factor * wanted, rtol=2e-2) for factor in factors):
+                look = cause
         says = f"scores rise from key to key by {_listed(steps)}, the slopes are {_listed(wanted)}"
         off = float(np.abs(steps / wanted - 1).max())
         return Finding(_WHAT, "FAULT", says, off, f"layer {number}: {look}", _SECTION)

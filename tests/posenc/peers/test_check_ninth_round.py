@@ -26,7 +26,7 @@ YARN = {
 }  # fmt: skip
 
 
-@planted("other ones than those of the authors' program")
+@planted("heads are counted from 0, not from 1")
 def mpt_counts_heads_from_0(patch: Patch) -> Any:
     build = modeling("mpt").build_mpt_alibi_tensor
     patch.setattr(

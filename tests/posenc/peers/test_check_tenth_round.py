@@ -127,7 +127,7 @@ def qwen3_rounds_frequencies(patch: Patch) -> Any:
     return causal("qwen3", head_dim=16, max_position_embeddings=8192)
 
 
-@planted("other ones than those of the authors' program")
+@planted("heads are counted from 0, not from 1")
 def bloom_counts_heads_from_0(patch: Patch) -> Any:
     faulty = lambda heads, *_, **__: 2.0 ** (-8.0 * torch.arange(heads).float() / heads)  # noqa: E731
     patch.setattr(modeling("bloom"), "_get_alibi_slopes", faulty)
