@@ -117,32 +117,47 @@ class RotaryEmbedding(FixedTable):
 
     @classmethod
     def from_config(
-        cls, config: Any, max_len: int = 8192, *, part: str | None = None, length: int | None = None
+        cls,
+        config: Any,
+        max_len: int = 8192,
+        *,
+        part: str | None = None,
+        layout: Layout | None = None,
+        length: int | None = None,
+        handled: tuple[str, ...] = (),
     ) -> dict[str, RotaryEmbedding | None]:
         """The layers that a configuration of Hugging Face's transformers describes, by kind of layer.
 
         Args:
-            config, part, length: as in `posenc.rotary.from_config`.
+            config, part, layout, length: as in `posenc.rotary.from_config`.
             max_len: number of positions in the tables.
+            handled: as there; also "softmax_factor" and "log_scale", if your own code multiplies scores and queries by
+                what `posenc.rotary.LayerRotation` says.
 
         Returns:
             A layer for each kind of layer, "all" where all layers are alike; None for a kind that turns nothing.
 
         Raises:
             TypeError, ValueError: as in `posenc.rotary.from_config`; positions have several coordinates; the kind asks
-                for another factor of the scores, which this layer does not see.
+                for another factor of the scores, which this layer does not see, and handled does not name it.
 
         >>> layers = RotaryEmbedding.from_config({"model_type": "qwen3", "head_dim": 128, "rope_theta": 1e6}, 100)
         >>> layers["all"]
         RotaryEmbedding(dim=128, max_len=100, layout='half')
         """
         layers: dict[str, RotaryEmbedding | None] = {}
-        for kind, rotation in from_config(config, part=part, length=length).kinds.items():
-            if rotation.softmax_factor != 1 or rotation.log_scale is not None:
+        found = from_config(config, part=part, layout=layout, length=length, handled=handled)
+        for kind, rotation in found.kinds.items():
+            if rotation.softmax_factor != 1 and "softmax_factor" not in handled:
                 raise ValueError(
-                    f"config also changes the scores of {kind} layers (softmax_factor {rotation.softmax_factor:.6g}, "
-                    f"log_scale {rotation.log_scale}), which this layer does not see: read it with "
-                    "posenc.rotary.from_config and pass frequencies, scale, layout and rotary_dim yourself"
+                    f"config also changes the scores of {kind} layers, which this layer does not see: multiply them by "
+                    f"{rotation.softmax_factor:.6g}, then pass handled=('softmax_factor',)"
+                )
+            if rotation.log_scale is not None and "log_scale" not in handled:
+                beta, n, first = rotation.log_scale
+                raise ValueError(
+                    f"config also changes the queries of {kind} layers, which this layer does not see: multiply the "
+                    f"one at t by 1 + {beta:g} ln(1 + floor((t + {first})/{n})), then pass handled=('log_scale',)"
                 )
             if rotation.frequencies is None:
                 layers[kind] = None

@@ -102,8 +102,19 @@ def test_a_slice_with_positions() -> None:
     found = from_config(DEEPSEEK).kinds["all"]
     assert (found.dim, found.rotary_dim, found.layout, found.scale) == (64, 64, "interleaved", 1.0)
     assert found.softmax_factor == pytest.approx(1.8738, abs=1e-4)  # 1.3689²
-    with pytest.raises(ValueError, match=r"softmax_factor 1\.87"):
+    with pytest.raises(ValueError, match=r"multiply them by 1\.87385, then pass handled=..softmax_factor..,"):
         RotaryEmbedding.from_config(DEEPSEEK)
+    layer = RotaryEmbedding.from_config(DEEPSEEK, 10, handled=("softmax_factor",))["all"]
+    assert repr(layer) == "RotaryEmbedding(dim=64, max_len=10, layout='interleaved')"
+    tuned = LLAMA | {"model_type": "llama4_text", "num_hidden_layers": 4}
+    with pytest.raises(
+        ValueError, match=r"queries of not_turned.* 0\.1 ln\(1 \+ floor\(\(t \+ 1\)/8192\)\), then pass"
+    ):
+        RotaryEmbedding.from_config(tuned)
+    assert RotaryEmbedding.from_config(tuned, 10, handled=("log_scale",))["not_turned"] is None
+    own = {"model_type": "unheard", "head_dim": 8, "rope_theta": 100.0, "my_rope": 1}
+    layer = RotaryEmbedding.from_config(own, 10, layout="half", handled=("my_rope",))["all"]
+    assert repr(layer) == "RotaryEmbedding(dim=8, max_len=10, layout='half')"
 
 
 def test_a_type_of_its_own_that_runs_the_code_of_another() -> None:
