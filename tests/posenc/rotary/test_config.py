@@ -102,7 +102,7 @@ def test_a_slice_with_positions() -> None:
     found = from_config(DEEPSEEK).kinds["all"]
     assert (found.dim, found.rotary_dim, found.layout, found.scale) == (64, 64, "interleaved", 1.0)
     assert found.softmax_factor == pytest.approx(1.8738, abs=1e-4)  # 1.3689²
-    with pytest.raises(ValueError, match=r"multiply them by 1\.87385, then pass handled=..softmax_factor..,"):
+    with pytest.raises(ValueError, match=r"multiply them by 1\.87385, then pass handled=..softmax_factor.,"):
         RotaryEmbedding.from_config(DEEPSEEK)
     layer = RotaryEmbedding.from_config(DEEPSEEK, 10, handled=("softmax_factor",))["all"]
     assert repr(layer) == "RotaryEmbedding(dim=64, max_len=10, layout='interleaved')"
