@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from posenc.check.models import Called, change
-from posenc.check.places import places_in_words, read_places
 
-__all__ = ["AfterPads"]
+__all__ = ["VAGUE", "AfterPads"]
+
+VAGUE = "the mask while decoding, which must cover the pads in the cache, or positions that count them"
 
 _N, _PADS, _STEPS = 11, 4, 3  # short: a window must not have left the pads behind
 
@@ -62,7 +62,9 @@ class AfterPads:
         found = self.outputs(by_hand=True)
         row = slice(1, 2)
         if len(found) > 1 and self._equal(self.outputs(by_hand=True, rows=row), self.wanted[1:]):
-            return "the mask while decoding, or positions: those of the first row count for all (a row alone is right)"
+            return (
+                "the mask while decoding, or positions: those of one row count for all (a row alone is right)"
+            )
         before = self._prefilled(self.ids, row, True)
         changed = self._prefilled(self.other, row, True)
         if not self._equal(before[0][:, -1], changed[0][:, -1]):
@@ -70,13 +72,12 @@ class AfterPads:
         if not self._equal(self.outputs(by_hand=True, ids=self.other, rows=row), found[row]):
             return "the mask while decoding: what the pads in the cache hold gets in"
         if self.called.positions:
+            look = self._guessed(found)
             if self._equal(self.outputs(by_hand=True, rows=row, off=3), found[row]):
-                name = self.called.positions
-                return f"positions of new tokens: {name} change nothing with a cache, the model makes its own"
-            if look := self._read(before[1], found[row]):
+                look = look or "positions of new tokens"
+                return f"{look}: {self.called.positions} change nothing with a cache, the model makes its own"
+            if look:
                 return look
-            if not self._equal(self.outputs(by_hand=True, rows=slice(0, 1)), self.wanted[:1]):
-                return "what goes wrong without pads, too, as one token at a time shows"
         # Which real tokens reach the last output.
         blind = []
         for u in range(_PADS, _N - 1):
@@ -88,26 +89,44 @@ class AfterPads:
                 blind.append(u - _PADS)
         if blind:
             return f"the mask while decoding: it hides token {blind[0]}, a real one, and must hide pads alone"
-        return "the mask while decoding, which must cover the pads in the cache, or positions that count them"
+        return VAGUE
 
-    def _read(self, cache: Any, found: Tensor) -> str:
-        """The positions of the steps in the padded row, if they are not those from the mask."""
-        right, read, t = self.places[1, -_STEPS:].tolist(), list[int](), _N - _STEPS
-        for n, place in enumerate(right):
-            token, mask, held = (
-                self.ids[1:, t + n : t + n + 1],
-                self.mask[1:, : t + n + 1],
-                copy.deepcopy(cache),
+    def _guessed(self, found: Tensor) -> str:
+        """Wrong positions of the steps with which one pass gives these outputs; "" for none."""
+        new = self.places[:, -_STEPS:]
+        steps = torch.arange(_STEPS, device=new.device).expand_as(new) + self.start
+        counted, past = _N - _STEPS + steps, _N - _STEPS + torch.arange(_STEPS, device=new.device)
+        for says, tried in (
+            ("the pads in the cache are counted", counted),
+            ("they begin at 0: what is in the cache is not counted", steps),
+            ("all get position 0: what is in the cache is not counted", 0 * new + self.start),
+            ("they come after their own", new + 1),
+            ("they come before their own", new - 1),
+            ("the number of keys in the cache is added to those that are given", new + past),
+            ("the number of tokens of the prefill is added to those that are given", new + _N - _STEPS),
+            ("twice as many pads are taken off as there are", (2 * new - counted).clamp(min=0)),
+            ("they stay at the last of the prefill", self.places[:, -_STEPS - 1 : -_STEPS].expand_as(new)),
+            ("they stay at the first of them", new[:, :1].expand_as(new)),
+        ):
+            places = torch.cat([self.places[:, :-_STEPS], tried], dim=1)
+            try:
+                outputs = self.called(self.ids, mask=self.mask, positions=places)[:, -_STEPS:]
+            except (RuntimeError, IndexError, ValueError):
+                continue
+            if self._equal(outputs, found):
+                return f"positions of new tokens: {says}"
+        return ""
+
+    def cause_of_own(self) -> str:
+        """Why positions that the model makes by itself are wrong in the steps, and right in the prefill."""
+        look = self._guessed(self.outputs(by_hand=False))
+        if look.endswith("the pads in the cache are counted"):
+            return (
+                "positions of new tokens: they count the pads in the cache, and those of the prefill do not"
             )
-            step = found[:, n : n + 1]
-            read += read_places(
-                self.called, token, held, step, place, self.limit, mask=mask, last=self.start + t + n
-            )
-            if len(read) <= n:
-                break
-            given = self.places[1:, t + n : t + n + 1]
-            _, cache = self.called.step(token, cache, mask=mask, positions=given)
-        if read == [place + _PADS for place in right[: len(read)]] and read:
-            return "positions of new tokens: the pads in the cache are counted"
-        look = places_in_words(read, right[: len(read)])
-        return look and f"{look} after pads"
+        if "twice as many pads" in look:  # in a model that sees offsets only
+            return "positions of new tokens: they leave out the pads in the cache, and those of the prefill count them"
+        return (
+            look
+            or "positions of new tokens: right when they are given, so the model counts wrongly by itself"
+        )

@@ -12,8 +12,9 @@ from torch import Tensor
 from posenc.check.held import wrong_in_cache
 from posenc.check.masks import reach, replaced
 from posenc.check.models import Called, change
-from posenc.check.places import places_in_words, read_places
-from posenc.check.seen import shown_keys
+from posenc.check.places import first_of, places_in_words, read_places
+from posenc.check.seen import shown_keys, unlike_bias
+from posenc.check.steps import by_length
 
 __all__ = ["Chunks"]
 
@@ -47,9 +48,11 @@ class Chunks:
         return cache
 
     def cause(self) -> str:
-        causes = self.read, self.later, self.in_a_layer, self.in_the_cache, self.seen
-        found = (look for cause in causes if (look := cause()))
-        return next(found, f"positions within the {self.name} chunk, and its mask")
+        causes = self.by_length, self.read, self.later, self.in_a_layer, self.in_the_cache, self.seen
+        return first_of(*causes) or f"positions within the {self.name} chunk, and its mask"
+
+    def by_length(self) -> str:
+        return by_length(self.called, self.ids, self.full, self.limit)
 
     def read(self) -> str:
         """The positions at which its tokens are put."""
@@ -89,6 +92,8 @@ class Chunks:
             shown, seen = (wanted > 0).any(0), (chunk > 0).any(0)
             forgotten = int((whole[..., : -chunk.shape[-1]] > 0).any(0).sum())
             if torch.equal(shown, seen) and not forgotten:
+                if look := unlike_bias(wanted[:, -1], chunk[:, -1], number):
+                    return look.replace("positions of new tokens", f"positions within the {self.name} chunk")
                 if change(chunk, wanted) > 1e-4:
                     return f"positions within the {self.name} chunk: the bias of layer {number} is not that of one pass"
                 continue
@@ -135,11 +140,11 @@ def _masks(shown: Tensor, past: int) -> Iterator[tuple[str, Tensor]]:
     yield "its tokens see later ones, one each", shown | (key == query + 1)
     yield "its tokens see later ones, all of the chunk", shown | (key >= past)
     yield "its tokens see later ones, there is none", torch.ones_like(shown)
-    yield "its tokens have no window", key <= query
     for says, at in (("the first", slice(0, 1)), ("the last", slice(-1, None))):
         both = shown.clone()
         both[:, :past] = shown[at, :past]
         yield f"all see of the cache what {says} one sees, {window}", both
+    yield "its tokens have no window", key <= query
     for width in range(1, m):
         says = f"their window is one of {width} keys, in one pass of {int(shown.sum(-1).max())}"
         yield says, (key <= query) & (key > query - width)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 from dataclasses import replace
 from typing import Any
@@ -12,11 +13,12 @@ from torch import Tensor
 
 from posenc.check.chunks import Chunks
 from posenc.check.held import cut_wrongly, held_by, same_rows
-from posenc.check.models import Called, change, of_rows, some_tokens
+from posenc.check.models import Called, change, counted, of_rows, some_tokens
 from posenc.check.pads import PaddedRuns
 from posenc.check.places import places_in_words, read_places
 from posenc.check.report import Finding, Report
 from posenc.check.steps import Steps
+from posenc.check.weights import ERRORS
 
 __all__ = ["check_decoding"]
 
@@ -67,7 +69,7 @@ class _Decoding(PaddedRuns):
                     found += [each] if not (each := run()).ok or run != self.in_turn else []
                 except (RuntimeError, IndexError, ValueError) as error:
                     found.append(self._raised(run.__name__.replace("_", " "), error))
-        return [*found, *self.padded(causal=True)]
+        return [*found, *self.embedded(), *self.padded(causal=True)]
 
     def rows(self) -> Finding:
         alone = torch.cat([self.called(row[None]) for row in self.ids])
@@ -83,19 +85,24 @@ class _Decoding(PaddedRuns):
         return self._compared("rows of a batch", alone, self.full, look, "masks#rectangle", "outputs")
 
     def one_by_one(self) -> Finding:
-        cache, outputs = None, []
-        try:
-            for t in range(self.ids.shape[1]):
-                output, cache = self.called.step(self.ids[:, t : t + 1], cache)
+        """From the first token on, and after a prefill."""
+        what, found = "one token at a time", list[Finding]()
+        for prefill in (1, self.ids.shape[1] // 3):
+            cache, outputs = None, []
+            for part in (self.ids[:, :prefill], *self.ids[:, prefill:].split(1, dim=1)):
+                try:
+                    output, cache = self.called.step(part, cache)
+                except (RuntimeError, IndexError, ValueError) as error:
+                    return self._raised(what, error)
                 outputs.append(output)
-        except (RuntimeError, IndexError, ValueError) as error:
-            return self._raised("one token at a time", error)
-        if cache is None:
-            says = "the model gave no cache back"
-            return Finding("one token at a time", "left out", says, math.nan, "", "rotary#cache")
-        decoded = torch.cat(outputs, dim=1)
-        look = "" if change(decoded, self.full) <= self.limit else Steps(self, decoded).cause()
-        return self._compared("one token at a time", decoded, self.full, look, "rotary#cache", "outputs")
+                if cache is None:
+                    return Finding(
+                        what, "left out", "the model gave no cache back", math.nan, "", "rotary#cache"
+                    )
+            decoded = torch.cat(outputs, dim=1)
+            look = "" if change(decoded, self.full) <= self.limit else Steps(self, decoded, prefill).cause()
+            found.append(self._compared(what, decoded, self.full, look, "rotary#cache", "outputs"))
+        return next((each for each in found if not each.ok), found[0])
 
     def chunks(self) -> Finding:
         """A prefill in pieces of unlike lengths."""
@@ -147,6 +154,24 @@ class _Decoding(PaddedRuns):
             "how the cache counts after crop: positions, or a window that has forgotten what it needs again"
         )
         return self._compared(what, outputs, self.full[:, n:], look, "rotary#cache", "outputs after it")
+
+    def embedded(self) -> list[Finding]:
+        """A fault if vectors of tokens in place of their ids get other positions; nothing otherwise."""
+        model: Any = self.called.model
+        if not self.called.positions or "inputs_embeds" not in inspect.signature(model.forward).parameters:
+            return []
+        places = counted(self.ids, self.start)
+        try:
+            with torch.no_grad():
+                vectors = model.get_input_embeddings()(self.ids)
+                own = model(inputs_embeds=vectors)[0].double()
+                by_hand = model(inputs_embeds=vectors, **{self.called.positions: places})[0].double()
+        except ERRORS:
+            return []
+        if change(by_hand, self.full) > self.limit or change(own, self.full) <= self.limit:
+            return []
+        look = f"positions made for inputs_embeds in place of ids: right if {self.called.positions} are given"
+        return [self._compared("vectors of tokens", own, self.full, look, "rotary#cache", "outputs")]
 
     def in_turn(self) -> Finding:
         """Two texts with a cache each, of unlike lengths, of which the first goes on after the second."""

@@ -79,14 +79,17 @@ def wrong_in_cache(called: Called, ids: Tensor, cache: Any, start: int, new: int
                 kept = min(x.shape[2] - new, before[number][at].shape[2])
                 old, now = before[number][at][..., -kept:, :], x[..., -new - kept : -new, :]
                 look += " change when a token is added, and" * (change(old, now) > _limit(y))
-            for says, other in _others(called, ids, whole, number, at, start).items():
+            for says, other in _others(called, ids, whole, number, at, start, n - x.shape[2]).items():
                 if change(held(x), held(other)) <= 10 * _limit(y):
                     return f"{look} {says} {whose}"
+            if says := _places(held(x), y, places):
+                return f"{look} {says} {whose}"
             if change(held(x), held(y)) <= 0.1 * float(y.abs().max()):
                 return f"{look} are rounded, to {change(held(x), held(y)):.1g} {whose}"
-            if is_new and name == "keys":
-                return f"positions of new tokens: their keys in layer {number} are not those of one pass"
-            if change(held(x).norm(dim=-1), held(y).norm(dim=-1)) <= 10 * _limit(y):
+            alike = change(held(x).norm(dim=-1), held(y).norm(dim=-1)) <= 10 * _limit(y)
+            if is_new and (alike or name == "keys"):
+                return f"positions of new tokens: their {name} in layer {number} are not those of one pass"
+            if alike:
                 return f"{look} are turned otherwise: again, not at all, or for other positions {whose}"
             return f"{look} are not those of one pass {whose}"
     return ""
@@ -105,7 +108,7 @@ def _wrong(x: Tensor, y: Tensor) -> list[int]:
 
 
 def _others(
-    called: Called, ids: Tensor, whole: Layers, number: int, at: int, start: int
+    called: Called, ids: Tensor, whole: Layers, number: int, at: int, start: int, lost: int
 ) -> dict[str, Tensor]:
     """What keys or values could be instead."""
     y = whole[number][at]
@@ -114,29 +117,42 @@ def _others(
         "are those of another row": y.roll(1, 0),
         "are those of the first row": y[:1].expand_as(y),
         "are those of another head": y.flip(1),
-        "are those of the token before": y.roll(1, -2),
-        "are those of the token after": y.roll(-1, -2),
-        "are those of the newest token": y[..., -1:, :].expand_as(y),
-        "are those of the first token": y[..., :1, :].expand_as(y),
-        "stand in the opposite order": y.flip(-2),
     }
     for n, layer in enumerate(whole):
         if n != number and layer[at].shape == y.shape:
             others[f"are those of layer {n}"] = layer[at]
-    if at:
-        return others
     places = counted(ids, start)
     turned = {
         "are not turned": 0 * places,
         "are turned twice": 2 * places,
         "are turned for the position before": places - 1,
         "are turned for the position after": places + 1,
+        "are turned for their places in the cache, not in the text": places - lost,
     }
     for says, tried in turned.items() if called.positions else ():
         layers = _tried(called, ids, positions=tried, mask=torch.ones_like(tried) if called.mask else None)
         if number < len(layers) and layers[number][at].shape == y.shape:
             others[says] = layers[number][at]
     return others
+
+
+def _places(x: Tensor, y: Tensor, places: list[int]) -> str:
+    """Of which tokens of y those of x are, which stand at these places; "" if they are of none."""
+    apart = (x[..., :, None, :] - y[..., None, :, :]).abs().amax((0, 1, 4))  # (of x, of y)
+    if bool((apart.amin(-1) > 10 * _limit(y)).any()):
+        return ""
+    found = apart.argmin(-1).tolist()
+    off = {(a - b) % y.shape[2] for a, b in zip(found, places, strict=True)}
+    for fits, says in (
+        (off == {y.shape[2] - 1}, "are those of the token before"),
+        (off == {1}, "are those of the token after"),
+        (len(set(found)) == 1, f"are those of token {found[0]}"),
+        (found == sorted(places, reverse=True), "stand in the opposite order"),
+    ):
+        if fits:
+            return says
+    listed = ", ".join(map(str, found[:4])) + ", ..." * (len(found) > 4)
+    return f"are those of tokens {listed} in place of {places[0]} and on"
 
 
 def _columns(x: Tensor, at: list[int]) -> Tensor:

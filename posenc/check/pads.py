@@ -8,9 +8,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from posenc.check.afterpads import AfterPads
+from posenc.check.afterpads import VAGUE, AfterPads
 from posenc.check.masks import reach
 from posenc.check.models import Called, change, counted, first_position, text_config, tolerance
+from posenc.check.places import first_of
 from posenc.check.report import Finding
 from posenc.check.tables import placed, rows_from_mask
 
@@ -161,13 +162,12 @@ class PaddedRuns:
         except (RuntimeError, IndexError, ValueError) as error:
             return by_hand if by_hand.ok else self._raised(what, error)
         if not by_hand.ok:
-            return replace(by_hand, look=after.cause())
+            return replace(by_hand, look=first_of(after.cause) or VAGUE)
         if (
             own.ok or not after.right_prefill()
         ):  # it counts pads there, too, and leaves positions to its caller
             return by_hand
-        look = "positions of new tokens: they count the pads in the cache, and those of the prefill do not"
-        return replace(own, look=look)
+        return replace(own, look=first_of(after.cause_of_own) or VAGUE)
 
     def _ignored(self) -> bool:
         """Whether whatever positions are given change nothing."""

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import copy
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from posenc.check.models import Called, change
+from posenc.check.weights import ERRORS
 
-__all__ = ["places_in_words", "read_places"]
+__all__ = ["first_of", "places_in_words", "read_places"]
+
+
+def first_of(*causes: Callable[[], str]) -> str:
+    """What the first of these says that says something; one that cannot be tried says nothing."""
+    for cause in causes:
+        try:
+            if look := cause():
+                return look
+        except ERRORS:
+            continue
+    return ""
 
 
 def read_places(

@@ -12,10 +12,10 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
-from posenc.check.models import Called
+from posenc.check.models import Called, change
 from posenc.check.weights import blank_steps
 
-__all__ = ["queries", "shown_keys"]
+__all__ = ["queries", "shown_keys", "unlike_bias", "unlike_keys", "weights"]
 
 
 def shown_keys(called: Called, ids: Tensor, last: int = 1) -> list[tuple[Tensor, Tensor]]:
@@ -57,14 +57,26 @@ def _masks(called: Called, ids: Tensor, cache: Any) -> list[Tensor]:
 
 def queries(called: Called, run: Callable[[], object]) -> list[Tensor]:
     """Queries (batch, heads, length, dim) that functions of attention get in a run, layer by layer."""
+    return _attended(called, run)[0]
+
+
+def weights(called: Called, run: Callable[[], object]) -> list[Tensor]:
+    """Weights (batch, heads, length, keys) that functions of attention give back in a run, if they do."""
+    return _attended(called, run)[1]
+
+
+def _attended(called: Called, run: Callable[[], object]) -> tuple[list[Tensor], list[Tensor]]:
     home: Any = sys.modules.get(type(called.model).__module__)
-    found = list[Tensor]()
+    asked, given_back = list[Tensor](), list[Tensor]()
 
     def recorder(usual: Any, at: int) -> Any:
         def recorded(*given: Any, **more: Any) -> Any:
             query = more["query"] if "query" in more else given[at]
-            found.append(query.detach().double())
-            return usual(*given, **more)
+            asked.append(query.detach().double())
+            found = usual(*given, **more)
+            if isinstance(found, tuple) and isinstance(found[-1], Tensor):
+                given_back.append(found[-1].detach().double())
+            return found
 
         return recorded
 
@@ -75,4 +87,67 @@ def queries(called: Called, run: Callable[[], object]) -> list[Tensor]:
                 usual = getattr(owner, name)
                 stack.enter_context(mock.patch.object(owner, name, recorder(usual, at)))
         run()
-    return found
+    return asked, given_back
+
+
+def unlike_keys(whole: Tensor, step: Tensor) -> str:
+    """Which keys the newest token sees with a cache and not in one pass, or the other way round; "" if the same."""
+    held, n = step.shape[-1], whole.shape[-1]
+    shown = (whole > 0).any(0)
+    seen = torch.cat([torch.zeros(n - held, dtype=torch.bool), (step > 0).any(0)])
+    lost, extra = (each.nonzero().flatten().tolist() for each in (shown & ~seen, seen & ~shown))
+    if not lost and not extra:
+        return ""
+    if lost and not extra:
+        says = f"does not see {len(lost)} of the {int(shown.sum())} keys that one pass shows it"
+    elif lost:
+        says = f"sees {len(extra)} keys that one pass hides, and not {len(lost)} that it shows"
+    else:
+        says = f"sees {len(extra)} keys that one pass hides"
+    oldest = int(shown.nonzero()[0])
+    for fits, why in (
+        (lost == [n - 1], "itself"),
+        (bool(seen[0]) and int(seen.sum()) == 1, "the first key alone, so it is laid from the first key"),
+        (lost == [0] and oldest == 0, "the first key, which must stay"),
+        (not extra and lost == list(range(oldest, oldest + len(lost))) and oldest, "a narrower window"),
+        (not lost and bool(seen.all()), "no window"),
+        (not lost and extra == list(range(extra[0], oldest)), "a wider window"),
+    ):
+        if fits:
+            return f"{says} ({why}: {int(seen.sum())} keys in place of {int(shown.sum())})"
+    return says
+
+
+def unlike_bias(wanted: Tensor, step: Tensor, number: int) -> str:
+    """What a bias or a sink of the newest token is with a cache, by the weights (heads, keys) that it makes alone."""
+    rests = [1 - float(each.sum(-1).min()) for each in (wanted, step)]
+    if min(rests) < 1e-4 < 1e-2 < max(rests):
+        how = "is left out" if rests[1] < 1e-4 else "is there, and not in one pass"
+        return f"the attention sink: with a cache that of layer {number} {how}"
+    if change(step, wanted) > 1e-4:
+        return f"positions of new tokens: with a cache the bias of layer {number} {_bias(step, wanted)}"
+    return ""
+
+
+def _bias(step: Tensor, wanted: Tensor) -> str:
+    """What a bias is instead, by the weights (heads, keys) that it makes alone."""
+    n = step.shape[-1]
+
+    def equal(a: Tensor, b: Tensor) -> bool:
+        return change(*(x / x.sum(-1, keepdim=True) for x in (a, b))) <= 1e-4
+
+    if equal(step, torch.ones_like(step)):
+        return "is left out"
+    for says, other in (
+        ("that of other heads", wanted.flip(0)),
+        ("that of the first head for all", wanted[:1].expand_as(wanted)),
+        ("read backwards, from the newest key to the first", wanted.flip(-1)),
+    ):
+        if equal(step, other):
+            return f"is not that of the newest token, but {says}"
+    for off in range(1, n - 1):
+        if equal(step[:, off:], wanted[:, :-off]):
+            return f"is not that of the newest token, but that of a query {off} later"
+        if equal(step[:, :-off], wanted[:, off:]):
+            return f"is not that of the newest token, but that of a query {off} earlier"
+    return "is not that of the newest token"

@@ -10,18 +10,19 @@ from torch import Tensor
 
 from posenc.check.held import held_by, wrong_in_cache
 from posenc.check.masks import reach, replaced
-from posenc.check.models import Called, change, counted, text_config
-from posenc.check.places import places_in_words, read_places
-from posenc.check.seen import queries, shown_keys
+from posenc.check.models import Called, change, counted
+from posenc.check.places import first_of, places_in_words, read_places
+from posenc.check.seen import queries, shown_keys, unlike_bias, unlike_keys, weights
 from posenc.check.tables import placed
 
-__all__ = ["Steps", "unlike_keys"]
+__all__ = ["Steps", "by_length"]
 
 
 class Steps:
     """Decoding that went wrong, and each step of it anew."""
 
-    def __init__(self, run: Any, decoded: Tensor) -> None:
+    def __init__(self, run: Any, decoded: Tensor, prefill: int = 1) -> None:
+        self.prefill = prefill
         self.called: Called = run.called
         self.ids, self.full, self.limit, self.start = run.ids, run.full, run.limit, run.start
         self.decoded = decoded
@@ -29,7 +30,8 @@ class Steps:
         self.first = next(t for t in range(n) if not change(decoded[:, t], self.full[:, t]) <= self.limit)
 
     def cause(self) -> str:
-        for cause in (
+        return first_of(
+            self.by_length,
             self.guessed,
             self.read,
             self.counted_wrongly,
@@ -39,11 +41,8 @@ class Steps:
             self.in_a_layer,
             self.seen,
             self.queries,
-        ):
-            if look := cause():
-                return look
-        return (
-            f"positions of new tokens, or keys in the cache (turned twice or not at all, in another order): outputs "
+        ) or (
+            "positions of new tokens, or keys in the cache (turned twice or not at all, in another order): outputs "
             f"differ from token {self.first} on, and depend on the tokens that they should"
         )
 
@@ -67,36 +66,45 @@ class Steps:
         with placed(self.called.model, self.ids, places):
             return self.called(self.ids)
 
+    def _calls(self, ids: Tensor) -> list[Tensor]:
+        """The tokens of each call."""
+        first = min(self.prefill, ids.shape[1])
+        return [ids[:, :first], *ids[:, first:].split(1, dim=1)] if first < ids.shape[1] else [ids]
+
     def _steps(self, ids: Tensor, places: Tensor | None = None) -> Tensor:
-        cache, outputs = None, []
-        for t in range(ids.shape[1]):
-            held = None if places is None else places[:, t : t + 1]
-            output, cache = self.called.step(ids[:, t : t + 1], cache, positions=held)
+        cache, outputs, done = None, [], 0
+        for part in self._calls(ids):
+            held = None if places is None else places[:, done : done + part.shape[1]]
+            output, cache = self.called.step(part, cache, positions=held)
+            done += part.shape[1]
             outputs.append(output)
         return torch.cat(outputs, dim=1)
 
     def _before(self, t: int) -> Any:
         """The cache with which the model is given token t."""
         cache = None
-        for u in range(t):
-            _, cache = self.called.step(self.ids[:, u : u + 1], cache)
+        for part in self._calls(self.ids[:, :t]):
+            _, cache = self.called.step(part, cache)
         return cache
+
+    def by_length(self) -> str:
+        return by_length(self.called, self.ids, self.full, self.limit)
 
     def read(self) -> str:
         """The positions at which new tokens are put, one after another."""
         if not self.called.positions:
             return ""
-        cache, found = None, list[int]()
-        for t in range(self.ids.shape[1]):
-            token, before = self.ids[:, t : t + 1], copy.deepcopy(cache)
-            output, cache = self.called.step(token, cache)
+        cache, found, done = None, list[int](), 0
+        for part in self._calls(self.ids):
+            before = copy.deepcopy(cache)
+            output, cache = self.called.step(part, cache)
             last = found[-1] + 1 if found else self.start
-            place = read_places(self.called, token, before, output, self.start + t, self.limit, last=last)
-            if not place:
+            places = read_places(self.called, part, before, output, self.start + done, self.limit, last=last)
+            if not places:
                 break
-            found += place
-        right = [self.start + t for t in range(len(found))]
-        return places_in_words(found, right)
+            found += places
+            done += part.shape[1]
+        return places_in_words(found, [self.start + t for t in range(len(found))])
 
     def counted_wrongly(self) -> str:
         if (
@@ -129,30 +137,20 @@ class Steps:
 
     def in_a_layer(self) -> str:
         """The first layer whose mask or bias is not in a step with a cache what it is in one pass."""
-        for number, (whole, step) in enumerate(
-            (whole[:, 0], step[:, 0]) for whole, step in shown_keys(self.called, self.ids[:1])
-        ):
-            if look := unlike_keys(whole, step):
-                return f"the mask with a cache: in layer {number} the newest token {look}"
-            wanted = whole[:, -step.shape[1] :]
-            rests = [1 - float(each.sum(-1).min()) for each in (wanted, step)]
-            if min(rests) < 1e-4 < 1e-2 < max(rests):
-                how = "is left out" if rests[1] < 1e-4 else "is there, and not in one pass"
-                return f"the attention sink: with a cache that of layer {number} {how}"
-            if change(step, wanted) > 1e-4:
-                return (
-                    f"positions of new tokens: with a cache the bias of layer {number} {_bias(step, wanted)}"
-                )
+        for n in (self.ids.shape[1], self.first + 1):
+            for number, (whole, step) in enumerate(
+                shown_keys(self.called, self.ids[:1, :n]) if n > 1 else ()
+            ):
+                if look := unlike_keys(whole[:, 0], step[:, 0]):
+                    return f"the mask with a cache: in layer {number} the newest token {look}"
+                if look := unlike_bias(whole[:, 0, -step.shape[2] :], step[:, 0], number):
+                    return look
         return ""
 
     def seen(self) -> str:
         """Which tokens reach the outputs of decoding, against those of one pass."""
-        n, cache, outputs = self.ids.shape[1], None, []
-        varied = replaced(self.ids)
-        for t in range(n):
-            output, cache = self.called.step(varied[:, t : t + 1], cache)
-            outputs.append(output)
-        found = torch.cat(outputs, dim=1)
+        n, cache = self.ids.shape[1], self._before(self.ids.shape[1])
+        found = self._steps(replaced(self.ids))
         differs = (found[1:] - found[:1]).flatten(2).abs().amax(-1) > self.limit
         seen, meant = differs.T, reach(self.called, self.ids)
         if len(extra := (seen & ~meant).nonzero()):
@@ -169,8 +167,11 @@ class Steps:
                 "what depends on the number of tokens in a call (a branch for one token, a scale, an attention sink): "
                 "the first token differs, with nothing in the cache"
             )
-        held = min((keys.shape[-2] for keys, _ in held_by(cache)), default=0)
-        if held and held < n and not getattr(text_config(self.called.model), "sliding_window", None):
+        held, whole = (
+            min((keys.shape[-2] for keys, _ in held_by(each)), default=0)
+            for each in (cache, self.called.step(self.ids, None)[1])
+        )
+        if held < whole:
             return (
                 f"the cache: it holds {held} of {n} keys, the oldest are lost (from output {self.first} on)"
             )
@@ -198,10 +199,28 @@ class Steps:
             for x, y in zip(held_by(cache), held_by(whole), strict=True)
         ]
         number = [*right, False].index(False) - 1
+        if factor := self._factor():
+            return factor
         where = f"their queries in layer {number} are {self._place_of_query(number)}"
         return (
             f"positions of new tokens: from token {self.first} on {where}: keys and values are right, {says}"
         )
+
+    def _factor(self) -> str:
+        """By which factor scores of the first layer are another one's in a step; "" if that is not it."""
+        n = self.ids.shape[1] - 1
+        _, cache = self.called.step(self.ids[:, :n], None)
+        whole = weights(self.called, lambda: self.called(self.ids))
+        step = weights(self.called, lambda: self.called.step(self.ids[:, n:], cache))
+        if not whole or not step or step[0].shape[-1] != whole[0].shape[-1]:
+            return ""
+        # Weights are e to the scores, so their logarithms differ by a factor, and by a number for all keys.
+        a, b = (each[0][:, :, -1].clamp(min=1e-30).log() for each in (step, whole))
+        a, b = (each - each.mean(-1, keepdim=True) for each in (a, b))
+        factor = float((a * b).sum() / (b * b).sum())
+        if abs(factor - 1) < 1e-3 or change(a, factor * b) > 1e-2 * float(a.abs().max()):
+            return ""
+        return f"the scale with a cache: scores of new tokens in layer 0 are {factor:.3g} times those of one pass"
 
     def _place_of_query(self, number: int) -> str:
         """Where the last query of a layer stands, by those of one pass that begins elsewhere."""
@@ -226,53 +245,12 @@ class Steps:
         return change(step[..., -1, :], whole[..., -1, :]) <= 1e-4 * float(whole.abs().max())
 
 
-def unlike_keys(whole: Tensor, step: Tensor) -> str:
-    """Which keys the newest token sees with a cache and not in one pass, or the other way round; "" if the same."""
-    held, n = step.shape[-1], whole.shape[-1]
-    shown = (whole > 0).any(0)
-    seen = torch.cat([torch.zeros(n - held, dtype=torch.bool), (step > 0).any(0)])
-    lost, extra = (each.nonzero().flatten().tolist() for each in (shown & ~seen, seen & ~shown))
-    if not lost and not extra:
-        return ""
-    if lost and not extra:
-        says = f"does not see {len(lost)} of the {int(shown.sum())} keys that one pass shows it"
-    elif lost:
-        says = f"sees {len(extra)} keys that one pass hides, and not {len(lost)} that it shows"
-    else:
-        says = f"sees {len(extra)} keys that one pass hides"
-    oldest = int(shown.nonzero()[0])
-    for fits, why in (
-        (lost == [n - 1], "itself"),
-        (bool(seen[0]) and int(seen.sum()) == 1, "the first key alone, so it is laid from the first key"),
-        (lost == [0] and oldest == 0, "the first key, which must stay"),
-        (not extra and lost == list(range(oldest, oldest + len(lost))) and oldest, "a narrower window"),
-        (not lost and bool(seen.all()), "no window"),
-        (not lost and extra == list(range(extra[0], oldest)), "a wider window"),
-    ):
-        if fits:
-            return f"{says} ({why}: {int(seen.sum())} keys in place of {int(shown.sum())})"
-    return says
-
-
-def _bias(step: Tensor, wanted: Tensor) -> str:
-    """What a bias is instead, by the weights (heads, keys) that it makes alone."""
-    n = step.shape[-1]
-
-    def equal(a: Tensor, b: Tensor) -> bool:
-        return change(*(x / x.sum(-1, keepdim=True) for x in (a, b))) <= 1e-4
-
-    if equal(step, torch.ones_like(step)):
-        return "is left out"
-    for says, other in (
-        ("that of other heads", wanted.flip(0)),
-        ("that of the first head for all", wanted[:1].expand_as(wanted)),
-        ("read backwards, from the newest key to the first", wanted.flip(-1)),
-    ):
-        if equal(step, other):
-            return f"is not that of the newest token, but {says}"
-    for off in range(1, n - 1):
-        if equal(step[:, off:], wanted[:, :-off]):
-            return f"is not that of the newest token, but that of a query {off} later"
-        if equal(step[:, :-off], wanted[:, off:]):
-            return f"is not that of the newest token, but that of a query {off} earlier"
-    return "is not that of the newest token"
+def by_length(called: Called, ids: Tensor, full: Tensor, limit: float) -> str:
+    """Whether the first tokens alone give other outputs than with more after them; "" if not."""
+    for n in range(2, ids.shape[1]):  # one alone may have a branch of its own
+        if change(called(ids[:, :n]), full[:, :n]) > limit:
+            return (
+                f"what depends on the number of tokens in a call, without a cache, too: the first {n} alone give other "
+                "outputs than in a longer text (frequencies or a scale that change with the length)"
+            )
+    return ""

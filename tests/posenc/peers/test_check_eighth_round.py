@@ -68,7 +68,7 @@ def qwen3_needs_no_mask_for_one_token(patch: Patch) -> Any:
     return made("qwen3")
 
 
-@planted("how the cache counts after crop")
+@planted("what the model keeps between calls: a count of tokens")
 def gpt2_counts_by_itself(patch: Patch) -> Any:
     gpt2 = modeling("gpt2").GPT2Model
     forward = gpt2.forward
