@@ -17,28 +17,27 @@ _ENTITY = re.compile(r"&#?\w+;|.", re.DOTALL)
 
 
 def aligned(lines: list[str]) -> list[str]:
-    """Lines of an output, as HTML without tags, with room before the first column that wide labels have moved."""
+    """Lines of an output, as HTML without tags, with room before each column that wide labels have moved."""
     cells = [_ENTITY.findall(line) for line in lines]
     texts = ["".join(unescape(cell)[:1] for cell in row) for row in cells]
     first = 0
     while first < len(lines):
-        last = first + 1
+        last, done = first + 1, 0  # the end of the table that begins here, and of what has its room
         for column in sorted({match.end() for match in _RUN.finditer(texts[first])}):
             group = first
             while (
                 group < len(lines) and texts[group][column - 1 : column] == " " and len(texts[group]) > column
             ):
                 group += 1
-            widths = [_wide(text[:column]) for text in texts[first:group]]
+            widths = [_wide(text[done:column]) for text in texts[first:group]]
             padded = sum(
                 text[column - 2] == " " and bool(text[:column].strip()) for text in texts[first:group]
             )
-            if 2 * padded > len(widths) > 2 and max(widths) > min(widths):
-                for row, width in zip(cells[first:group], widths, strict=True):
+            if 2 * padded > len(widths) > 2 and max(widths) > min(widths) and (not done or group >= last):
+                last, done = (last if done else group), column
+                for row, width in zip(cells[first:last], widths, strict=False):
                     if width < max(widths):
-                        row.insert(column, _SPAN.format(max(widths) - width))
-                last = group
-                break
+                        row[column] = _SPAN.format(max(widths) - width) + row[column]
         first = last
     return ["".join(row) for row in cells]
 

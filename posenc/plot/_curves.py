@@ -52,8 +52,8 @@ def trained_line(ax: Axes, trained: float | None, lang: Lang, *, named: bool = T
     ax.axvline(trained, color=GREY, linewidth=1)
     if named:
         ax.annotate(
-            word("training length", lang), (trained, 0.02), xycoords=("data", "axes fraction"),
-            xytext=(4, 0), textcoords="offset points", ha="left", va="bottom", fontsize=10,
+            word("training length", lang), (trained, 0.99), xycoords=("data", "axes fraction"),
+            xytext=(4, 0), textcoords="offset points", ha="left", va="top", fontsize=10,
         )  # fmt: skip
 
 

@@ -189,7 +189,8 @@ def accuracy_by_length(
     trained = _trained(trained)
     columns = min(3, len(shown))
     rows = -(-len(shown) // columns)
-    figure, axes = new_figure(0.75 + 1.05 * rows, rows=rows, columns=columns, sharex=True, sharey=True)
+    height = 0.75 + (1.05 if columns == 3 else 2) * rows
+    figure, axes = new_figure(height, rows=rows, columns=columns, sharex=True, sharey=True)
     for ax in axes[len(shown) :]:
         ax.set_axis_off()
     handles = {}

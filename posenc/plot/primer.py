@@ -38,8 +38,6 @@ def position_entries(*, ax: Axes | None = None, lang: Lang = "en") -> Axes:
     The shape of what is passed on stands beside every arrow. A step that is there for the position alone has
     a dashed frame and an arrow from the right, with the shape of what enters.
 
-    Args:
-
     Source: a picture of this book, drawn in primer.md#entries.
     """
     height = PITCH * len(STEPS) + 4

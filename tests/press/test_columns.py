@@ -26,6 +26,12 @@ def test_what_is_padded_by_characters_stands_in_columns() -> None:
     assert aligned(rows)[4].endswith("</span>0.50")
 
 
+def test_each_column_gets_its_room() -> None:
+    rows = ["        原来的    两倍深    两倍宽", "none    1.00   1.00   0.98", "rotary  0.97   0.07   0.15"]
+    assert gaps(*rows) == [0, 6, 6]
+    assert [part.count("<span") for part in aligned(rows)] == [0, 2, 2]
+
+
 @pytest.mark.parametrize(
     "rows",
     [
