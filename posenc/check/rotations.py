@@ -132,7 +132,7 @@ def _which(config: RotaryConfig, calls: _Calls, missed: list[int]) -> Finding:
     elif last:
         m = calls[last[0]][0].shape[-1]
         look = f"layers {_some(last)}: the last {m} columns of each head are turned, not the first"
-    elif missed and not of:
+    elif missed and not of and len(config.kinds) == 1:
         look = f"layers: those of number {_some(missed)} are not turned"
     elif len(meant) != len(calls) <= len(of):
         look = "layers: some without position are turned, or some with position are not"
@@ -160,19 +160,21 @@ class _Calls(list[tuple[Tensor, ...]]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.layers = list[int | None]()
+        self.layers, self.classes = list[int | None](), set[type]()
         self.from_last = list[bool]()  # whether the last columns of each head were taken, not the first
 
 
 def _missed(model: Any, calls: _Calls) -> list[int]:
-    """Layers of a kind of which others are turned, and they are not."""
-    parts = [
-        (type(part), number)
+    """Layers of the same class of attention as those that are turned, which are not."""
+    numbers = {
+        number
         for name, part in (model.named_modules() if isinstance(model, nn.Module) else ())
-        if isinstance(number := getattr(part, "layer_idx", None), int) and "cross" not in name.lower()
-    ]
-    kinds = {kind for kind, number in parts if number in calls.layers}
-    return sorted({number for kind, number in parts if kind in kinds} - set(calls.layers))
+        if isinstance(number := getattr(part, "layer_idx", None), int)
+        and type(part) in calls.classes
+        and "Attention" in type(part).__name__
+        and not {"cross", "encoder_attn"} & set(name.lower().replace("cross_attn", "cross").split("."))
+    }
+    return sorted(numbers - set(calls.layers))
 
 
 def _places(called: Called, model: Any, row: Tensor) -> Tensor:
@@ -230,7 +232,7 @@ def _left(says: str) -> Report:
 def _recorded(model: Any, length: int) -> Iterator[_Calls]:
     """The calls for texts of this length; an encoder beside it has another one."""
     home: Any = sys.modules.get(type(model).__module__)
-    calls, inside = _Calls(), list[int]()  # the layer that runs, last
+    calls, inside = _Calls(), list[Any]()  # the layer that runs, last
     by_themselves = str(getattr(text_config(model), "model_type", "")) in KEYS_FIRST
     waiting, projected = list[tuple[Tensor, Tensor]](), list[Tensor]()
     functions = {
@@ -244,7 +246,8 @@ def _recorded(model: Any, length: int) -> Iterator[_Calls]:
             first = (x[0].double() for x in (q, k, *turned))  # Llama 4 has (length, heads, dim)
             calls.append(tuple(x.transpose(0, 1) if x.shape[1] != length else x for x in first))
             calls.from_last.append(_are_last(calls[-1][0], projected[-1][0].double()) if projected else False)
-            calls.layers.append(inside[-1] if inside else None)
+            calls.layers.append(int(inside[-1].layer_idx) if inside else None)
+            calls.classes.update(map(type, inside[-1:]))
 
     def recorder(function: Any) -> Any:
         def recorded(q: Tensor, k: Tensor, *given: Any, **more: Any) -> Any:
@@ -264,8 +267,8 @@ def _recorded(model: Any, length: int) -> Iterator[_Calls]:
     for name, part in model.named_modules() if isinstance(model, nn.Module) else ():
         if name.endswith("q_proj"):
             hooks.append(part.register_forward_hook(lambda *given: projected.append(given[-1])))
-        if isinstance(number := getattr(part, "layer_idx", None), int):
-            hooks.append(part.register_forward_pre_hook(lambda *_, number=number: inside.append(number)))
+        if isinstance(getattr(part, "layer_idx", None), int):
+            hooks.append(part.register_forward_pre_hook(lambda part, _: inside.append(part)))
     try:
         for name, function in functions.items():
             setattr(home, name, recorder(function))

@@ -28,7 +28,7 @@ def bloom_has_slopes_by_formula(patch: Patch) -> Any:
     return made("bloom", hidden_size=48, n_head=6)
 
 
-@planted("they are rounded")
+@planted("are rounded to bfloat16")
 def llama_makes_angles_in_16_bits(patch: Patch) -> Any:
     def faulty(self: Any, x: Any, position_ids: Any) -> Any:
         angles = position_ids[..., None].to(torch.bfloat16) * self.inv_freq.to(torch.bfloat16)
