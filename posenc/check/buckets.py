@@ -41,7 +41,13 @@ def check_buckets(model: Any, ids: Tensor | None = None) -> Report:
     ids, judged = some_tokens(model, ids), 0
     n = ids.shape[1]
     offsets = torch.arange(n)[None] - torch.arange(n)[:, None]
-    for layer, weights in blank_weights(model, ids[:1]):
+    layers = list(blank_weights(model, ids[:1]))
+    tables = {
+        number: table.weight.detach().double().cpu()
+        for number, (layer, _) in enumerate(layers)
+        if isinstance(table := getattr(layer, "relative_attention_bias", None), nn.Embedding)
+    }
+    for number, (layer, weights) in enumerate(layers):
         table, decodes = getattr(layer, "relative_attention_bias", None), getattr(layer, "is_decoder", None)
         distance = getattr(layer, "relative_attention_max_distance", None)
         if not isinstance(table, nn.Embedding) or table.embedding_dim != len(weights) or decodes is None:
@@ -95,6 +101,11 @@ def check_buckets(model: Any, ids: Tensor | None = None) -> Report:
             f"it is multiplied by √{width}, the root of the width of a head": rows * width**0.5,
             "it stands in the opposite order of the heads": rows.flip(1),
             "its buckets stand in the opposite order": rows.flip(0),
+            **{
+                f"layer {number} adds that of layer {place} in place of its own": other
+                for place, other in tables.items()
+                if place != number and other.shape == rows.shape
+            },
             **{
                 f"each head has that of the head {n} further": rows.roll(n, 1) for n in range(1, len(weights))
             },

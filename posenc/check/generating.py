@@ -200,6 +200,8 @@ def _of_tokens(told: list[_Call], written: Tensor) -> str:
 def _of_masks(told: list[_Call], mask: Tensor) -> str:
     """In which call the mask is not that of the text with a 1 for each new token; "" if in none."""
     for number, each in enumerate(told):
+        if each.mask is None and not bool(mask.all()):
+            return f"attention_mask of generate(): in call {number} there is none, so pads are seen"
         if not isinstance(each.mask, Tensor) or each.mask.ndim != 2 or not isinstance(each.ids, Tensor):
             continue
         n = each.held + each.ids.shape[1]

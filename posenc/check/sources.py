@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 from typing import Any
 
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor, nn
 
 from posenc.check.models import change
 from posenc.check.report import Finding
-from posenc.check.weights import blank_weights
+from posenc.check.weights import ERRORS, blank_weights
 
 __all__ = ["check_source", "encoder_and_decoder"]
 
@@ -83,7 +84,48 @@ def check_source(model: Any, decoder: nn.Module, ids: Tensor) -> list[Finding]:
         says = f"outputs differ by {pads:.2g} from those without pads"
         look = "the mask of the source: cross-attention must have it, pads get in"
         findings[-1] = Finding("pads of the source", "FAULT", says, pads, look, "masks#key-mask")
-    return findings
+    return findings + _written(model, source)
+
+
+def _written(model: Any, source: Tensor) -> list[Finding]:
+    """Whether generate() writes the same over a source with pads behind it, which the mask hides."""
+    what, section, pads = "generate over a padded source", "masks#key-mask", 3
+    if not getattr(model, "can_generate", lambda: False)():
+        return []
+    ones, told = torch.ones_like(source), list[Any]()
+
+    def outputs(ids: Tensor, mask: Tensor) -> Tensor:
+        made = model.generate(
+            ids,
+            attention_mask=mask,
+            do_sample=False,
+            num_beams=1,
+            max_new_tokens=4,
+            min_new_tokens=4,
+            output_logits=True,
+            return_dict_in_generate=True,
+        )
+        return torch.stack(made.logits, dim=1).double()
+
+    hook = model.register_forward_pre_hook(
+        lambda _model, _given, more: told.append(more.get("attention_mask")), with_kwargs=True
+    )
+    try:
+        wanted = outputs(source, ones)
+        told.clear()
+        found = outputs(torch.cat([source, source[:, :pads]], 1), torch.cat([ones, 0 * ones[:, :pads]], 1))
+    except ERRORS as error:
+        says = f"it cannot be tried: {type(error).__name__}: {str(error).splitlines()[0][:80]}"
+        return [Finding(what, "left out", says, math.nan, "", section)]
+    finally:
+        hook.remove()
+    if (size := change(found, wanted)) <= 1e-4 * float(wanted.abs().max()):
+        return [Finding(what, "ok", f"the same outputs, to {size:.1g}", size, "", section)]
+    lost = next((n for n, mask in enumerate(told) if not isinstance(mask, Tensor) or bool(mask.all())), None)
+    look = "the mask of the source: generate() must hand it to the decoder in each call, "
+    look += "or pads get in" if lost is None else f"and in call {lost} there is none, so pads are seen"
+    says = f"outputs differ by {size:.2g} from those over the source without pads"
+    return [Finding(what, "FAULT", says, size, look, section)]
 
 
 def _seen(decoder: nn.Module, row: Tensor, source: Tensor) -> str:
