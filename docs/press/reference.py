@@ -103,6 +103,7 @@ def _with_places(text: str, entry: Entry, book: Path) -> str:
     page, _, anchor = entry.section.partition("#")
     said = _title(book / page), _headings(book / page).get(anchor, anchor), f"../{entry.section}"
     text = text.replace("WHERE", WORDS[book.name][0].format(*said), 1)
+    text = text.replace(entry.section.replace("#", "\\#"), f"[{said[1]}]({said[2]})")
     if "EXAMPLE\n\n" not in text:
         return text
     return text.replace("EXAMPLE\n\n", f"```py\n{shown}```\n\n" if (shown := example(entry, book)) else "", 1)
@@ -273,7 +274,8 @@ def _prose(text: str) -> str:
         return code or (f"<{url}>" if url else f"\\{mark}" if mark else "&lt;")
 
     def paragraph(text: str) -> str:
-        return f"```pycon\n{text}\n```" if text.startswith(">>> ") else _OF_MARKDOWN.sub(escaped, text)
+        shown = text.replace("<BLANKLINE>", "")
+        return f"```pycon\n{shown}\n```" if text.startswith(">>> ") else _OF_MARKDOWN.sub(escaped, text)
 
     return "\n\n".join(map(paragraph, filter(None, text.split("\n\n"))))
 

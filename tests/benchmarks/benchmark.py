@@ -58,11 +58,11 @@ def run(rows: Callable[[], Iterable[Row]], heading: str, more: Callable[[], Iter
 
 def print_table(rows: Iterable[Row]) -> None:
     """Measure, and print a line a row. Times in milliseconds."""
-    print(f"{'ours':<30} {'against':<22} {'ms':>8} {'ms':>8} {'ratio':>6} {'bound':>6}")
+    print(f"{'ours':<31} {'against':<20} {'ms':>8} {'ms':>8} {'ratio':>6} {'bound':>6}")
     for row in rows:
         first, second, quotient = ratio(row)
         times = f"{first * 1e3:8.3f} {second * 1e3:8.3f} {quotient:6.2f} {row.bound:6.2f}"
-        print(f"{row.name:<30} {row.against:<22} {times}", flush=True)
+        print(f"{row.name:<31} {row.against:<20} {times}", flush=True)
 
 
 def ratio(row: Row) -> tuple[float, float, float]:

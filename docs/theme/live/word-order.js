@@ -57,20 +57,20 @@ class WordOrder extends LiveFigure {
       off: "off",
       sinusoidal: "sinusoidal",
       rope: "RoPE",
-      of: "Eight numbers for each word, from a layer of attention:",
-      mean: "average",
+      of: "A thread joins the same number in both orders:",
+      mean: "average of the three",
       swap: "⇄ Swap",
       card: (word, place) => `${word}, place ${place} of 3. The arrow keys move it, Enter moves it on.`,
       same: ["0", "It is the same sentence twice.", "Drag a word of the lower one, or press Swap."],
       blind: (above, below) => [
         "0",
         "of the 24 numbers change: each word keeps its eight in both orders.",
-        `Each colour is a number: blue is less than 0, orange more. A thread would be torn if its two numbers differed. None is, so this layer cannot tell “${below}” from “${above}”.`,
+        `A layer of attention computed eight numbers for each word, blue below 0, orange above. A thread is torn where its ends differ. None is, so the layer cannot tell “${below}” from “${above}”.`,
       ],
       sees: (above, below, change) => [
         change,
         "is the largest change: the order counts now.",
-        `Where a thread is torn, its two numbers differ. What becomes of a word now depends on its place, and a model can learn to tell “${below}” from “${above}”.`,
+        `A layer of attention computed eight numbers for each word. Where a thread is torn, its ends differ. What becomes of a word now depends on its place, and a model can learn to tell “${below}” from “${above}”.`,
       ],
     },
     zh: {
@@ -81,7 +81,7 @@ class WordOrder extends LiveFigure {
       off: "无",
       sinusoidal: "正弦",
       rope: "RoPE",
-      of: "一层注意力给每个词算出的八个数：",
+      of: "线的两头，是同一个数在两种顺序下的值：",
       mean: "三词平均",
       swap: "⇄ 倒过来",
       card: (word, place) => `${word}，三个词里的第 ${place} 个。左右方向键移动它，回车后移一位。`,
@@ -89,12 +89,12 @@ class WordOrder extends LiveFigure {
       blind: (above, below) => [
         "0",
         "处变化：换了顺序，24 个数一个也没有变。",
-        `一格颜色是一个数，蓝色小于 0，橙色大于 0。线没有断，两头的数就相等：光看这一层算出的数，谁也说不出是“${above}”还是“${below}”。`,
+        `一层注意力给每个词算出八个数，蓝色小于 0，橙色大于 0。线没有断，两头就相等：光看这些数，谁也说不出是“${above}”还是“${below}”。`,
       ],
       sees: (above, below, change) => [
         change,
         "是最大的变化：换了顺序，词的八个数就和原来不同了。",
-        `线断了，两头的数就不等。现在一个词算出什么，要看它站在哪里，模型就能学会分辨“${above}”和“${below}”。`,
+        `一层注意力给每个词算出八个数。线断了，两头就不等。现在一个词算出什么，要看它站在哪里，模型就能学会分辨“${above}”和“${below}”。`,
       ],
     },
   };
