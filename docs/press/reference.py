@@ -274,8 +274,7 @@ def _prose(text: str) -> str:
         return code or (f"<{url}>" if url else f"\\{mark}" if mark else "&lt;")
 
     def paragraph(text: str) -> str:
-        shown = text.replace("<BLANKLINE>", "")
-        return f"```pycon\n{shown}\n```" if text.startswith(">>> ") else _OF_MARKDOWN.sub(escaped, text)
+        return f"```pycon\n{text}\n```" if text.startswith(">>> ") else _OF_MARKDOWN.sub(escaped, text)
 
     return "\n\n".join(map(paragraph, filter(None, text.split("\n\n"))))
 

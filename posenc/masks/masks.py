@@ -150,12 +150,8 @@ def combine_masks(padding_mask: Array, *, mask: Array | None = None) -> Array:
         TypeError: a mask is not bool, or they are of different libraries.
         ValueError: the shapes do not fit.
 
-    >>> combine_masks(key_padding_mask([1, 2]), mask=causal_mask(2)).astype(int)
-    array([[[0, 1],
-            [0, 1]],
-    <BLANKLINE>
-           [[0, 1],
-            [0, 0]]])
+    >>> combine_masks(key_padding_mask([1, 2]), mask=causal_mask(2)).astype(int).tolist()
+    [[[0, 1], [0, 1]], [[0, 1], [0, 0]]]
 
     Source: defined in this book, masks.md#key-mask.
     """
