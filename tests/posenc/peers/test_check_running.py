@@ -197,6 +197,17 @@ def t5_bias(patch: Patch) -> Any:
     return wide("t5")
 
 
+def source_mask(patch: Patch) -> Any:
+    usual = peer("transformers").GenerationMixin.prepare_inputs_for_generation
+
+    def faulty(self: Any, *given: Any, **more: Any) -> Any:
+        return usual(self, *given, **more) | {"attention_mask": None}
+
+    owner = modeling("t5").T5ForConditionalGeneration
+    patch.setattr(owner, "prepare_inputs_for_generation", faulty, raising=False)
+    return wide("t5")
+
+
 def embedded(patch: Patch) -> Any:
     body = modeling("gpt2").GPT2Model
     forward = body.forward
@@ -377,6 +388,11 @@ PLANTS: dict[str, tuple[str, str, Callable[[Patch], Any]]] = {
         "generate after pads",
         "it hides token 8, a new one",
         lambda p: handed_on(p, lambda mask: mask[:, -1:].zero_()),
+    ),
+    "the mask of the source lost": (
+        "generate, pads of the source",
+        "the mask of the source does not reach the decoder",
+        source_mask,
     ),
     "pads shown": (
         "generate after pads",
