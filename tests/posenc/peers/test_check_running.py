@@ -390,8 +390,8 @@ PLANTS: dict[str, tuple[str, str, Callable[[Patch], Any]]] = {
         lambda p: handed_on(p, lambda mask: mask[:, -1:].zero_()),
     ),
     "the mask of the source lost": (
-        "generate, pads of the source",
-        "the mask of the source does not reach the decoder",
+        "generate over a padded source",
+        "generate() must hand it to the decoder in each call",
         source_mask,
     ),
     "pads shown": (
