@@ -88,7 +88,11 @@ def _found(
         exact = any(_leads(each) for each in turned)
     shift, decoding = (list(check(model, ids).findings) for check in (check_shift, check_decoding))
     # Unless one pass and decoding differ, or shift says how queries and keys are unlike.
-    leads = exact and not any("unlike" in each.look for each in shift) and all(each.ok for each in decoding)
+    leads = (
+        exact
+        and not any("turns them unlike" in each.look for each in shift)
+        and all(each.ok for each in decoding)
+    )
     biased = [*check_slopes(model, ids).findings, *check_buckets(model, ids).findings]
     generated = [*check_generate(model, ids).findings, *(each for each in biased if each.ok)]
     # Wrong slopes or buckets in one pass come before what decoding makes of them.
