@@ -742,14 +742,21 @@ def test_a_number_goes_up_and_down_by_one_at_a_press(page: Page, address: str) -
 def test_a_walk_goes_door_by_door_until_something_is_pressed(page: Page, address: str) -> None:
     moved = Moved(page, address, "clocks", "en")
     heard = moved.heard
-    for stops in ("stop", "Reset", "t + 1"):
+    for stops, key in (
+        ("stop", None),
+        ("Reset", None),
+        ("t + 1", None),
+        ("Reset", "Enter"),
+        ("t + 1", "Space"),
+    ):
         moved.figure.get_by_role("button", name="walk").click()
         page.wait_for_function("document.querySelector('live-clocks').state.t >= 53", timeout=5_000)
         assert moved.heard == heard, "said at every door"
-        moved.figure.get_by_role("button", name=stops).click()
+        button = moved.figure.get_by_role("button", name=stops)
+        button.press(key) if key else button.click()
         stood = moved.state
         page.wait_for_timeout(600)
-        assert moved.state == stood, f"{stops} does not stop it"
+        assert moved.state == stood, f"{stops} by {key or 'mouse'} does not stop it"
         assert moved.heard == moved.said
         moved.figure.get_by_role("button", name="Reset").click()
         heard = moved.heard

@@ -116,7 +116,7 @@ class Clocks extends LiveFigure {
     Object.assign(walker, { type: "button", textContent: this.words.walk[0] });
     walker.addEventListener("click", () => go(!this.walking));
     for (const other of [this.svg, this.form])
-      for (const type of ["pointerdown", "input"]) other.addEventListener(type, ({ target }) => target !== walker && go(false));
+      for (const type of ["pointerdown", "input", "click"]) other.addEventListener(type, ({ target }) => target !== walker && go(false));
     new IntersectionObserver(([{ isIntersecting }]) => isIntersecting || go(false)).observe(this);
     this.form.lastChild.lastChild.lastChild.before(walker);
     return walker;
