@@ -38,6 +38,7 @@ class Steps:
             self.shared_by_rows,
             self.alone,
             self.in_the_cache,
+            self.lost,
             self.in_a_layer,
             self.seen,
             self.queries,
@@ -135,6 +136,19 @@ class Steps:
             else ""
         )
 
+    def lost(self) -> str:
+        """Whether the cache holds fewer keys than that of one pass."""
+        n, cache = self.ids.shape[1], self._before(self.ids.shape[1])
+        held, whole = (
+            min((keys.shape[-2] for keys, _ in held_by(each)), default=0)
+            for each in (cache, self.called.step(self.ids, None)[1])
+        )
+        if held < whole:
+            return (
+                f"the cache: it holds {held} of {n} keys, the oldest are lost (from output {self.first} on)"
+            )
+        return ""
+
     def in_a_layer(self) -> str:
         """The first layer whose mask or bias is not in a step with a cache what it is in one pass."""
         for n in (self.ids.shape[1], self.first + 1):
@@ -149,8 +163,7 @@ class Steps:
 
     def seen(self) -> str:
         """Which tokens reach the outputs of decoding, against those of one pass."""
-        n, cache = self.ids.shape[1], self._before(self.ids.shape[1])
-        found = self._steps(replaced(self.ids))
+        n, found = self.ids.shape[1], self._steps(replaced(self.ids))
         differs = (found[1:] - found[:1]).flatten(2).abs().amax(-1) > self.limit
         seen, meant = differs.T, reach(self.called, self.ids)
         if len(extra := (seen & ~meant).nonzero()):
@@ -166,14 +179,6 @@ class Steps:
             return (
                 "what depends on the number of tokens in a call (a branch for one token, a scale, an attention sink): "
                 "the first token differs, with nothing in the cache"
-            )
-        held, whole = (
-            min((keys.shape[-2] for keys, _ in held_by(each)), default=0)
-            for each in (cache, self.called.step(self.ids, None)[1])
-        )
-        if held < whole:
-            return (
-                f"the cache: it holds {held} of {n} keys, the oldest are lost (from output {self.first} on)"
             )
         if len(lost := (meant & ~seen).nonzero()):
             t, u = map(int, lost[0])

@@ -280,5 +280,6 @@ def test_a_good_model_raises_no_alarm_and_no_error(name: str) -> None:
     kind = library.AutoModelForMaskedLM if name in ("esm", "xmod") else library.AutoModelForCausalLM
     model = seeded(kind.from_config, library.AutoConfig.for_model(name, **SIZES | ONCE_ALARMED[name]))
     faults = posenc.check.all(model).faults
-    # Transformers 5.23 exchanges no rows of the linear attention of MiniMax.
-    assert [each.what for each in faults] == ["a cache reordered"] * (name == "minimax"), faults
+    # Transformers 5.23 exchanges no rows of the linear attention of MiniMax, as a beam search must.
+    known = ["a cache reordered", "generate with beams"] if name == "minimax" else []
+    assert [each.what for each in faults] == known, faults

@@ -104,7 +104,7 @@ def gemma3_has_one_base_for_all_layers(patch: Patch) -> Any:
     return model
 
 
-@planted("layout")
+@planted("angles are laid out for the other kind of pairs")
 def cohere_repeats_angles_by_halves(patch: Patch) -> Any:
     def faulty(self: Any, x: Any, position_ids: Any) -> Any:
         angles = position_ids[..., None].float() * self.inv_freq

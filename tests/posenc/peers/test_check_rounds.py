@@ -699,6 +699,7 @@ def olmo2_leaves_keys_of_one_head(patch: Patch) -> Any:
     return made("olmo2")
 
 
+@planted("keys in the cache: they are rounded")
 def llama_rounds_cached_keys(patch: Patch) -> Any:
     layer = peer("transformers.cache_utils").DynamicLayer
     update = layer.update
@@ -715,7 +716,6 @@ def llama_rounds_cached_keys(patch: Patch) -> Any:
 UNNAMED: dict[Callable[[Patch], Any], str] = {
     bloom_keeps_biases_in_bfloat16: "",  # seen in texts of more than 256 tokens alone
     olmo2_leaves_keys_of_one_head: "turns them unlike",
-    llama_rounds_cached_keys: "positions of new tokens",
 }
 
 
