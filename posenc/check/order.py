@@ -26,7 +26,7 @@ from posenc.check.models import (
 )
 from posenc.check.report import Finding, Report
 from posenc.check.rotations import ROUNDED, check_rotation, rotated
-from posenc.check.tables import pad_row
+from posenc.check.tables import pad_row, wrong_sines
 
 __all__ = ["check_order", "check_shift"]
 
@@ -78,7 +78,7 @@ def check_shift(model: Any, ids: Tensor | None = None, *, relative: bool | None 
     Source: a check of this book, explained in check.md#comparisons.
     """
     called, ids = Called(model), some_tokens(model, ids)
-    findings = [found] if (found := pad_row(model, ids)) else []
+    findings = [found for found in (wrong_sines(model), pad_row(model, ids)) if found]
     if called.positions is None:
         says = "the model takes no positions"
         findings.append(Finding("shift", "left out", says, math.nan, "", "shift#invariance"))
@@ -87,7 +87,8 @@ def check_shift(model: Any, ids: Tensor | None = None, *, relative: bool | None 
     usual, base = called(ids), called(ids, positions=counted(ids))
     if (kept := _kept(model, ids[:, :-5], limit)) is not None:
         return Report((*findings, kept))
-    findings = findings or [_start(called, ids, usual, base, limit)]
+    if all(each.what != "first position" for each in findings):
+        findings.append(_start(called, ids, usual, base, limit))
     shifts = {n: change(called(ids, positions=counted(ids, n)), base) for n in (1, 7, 30)}
     worst = max(shifts.values())
     if relative is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,23 +11,68 @@ from unittest import mock
 import torch
 from torch import Tensor, nn
 
-from posenc.check.models import Called
+from posenc.check.models import Called, change, text_config
 from posenc.check.report import Finding
 
-__all__ = ["pad_row", "placed", "rows_from_mask"]
+__all__ = ["pad_row", "placed", "rows_from_mask", "wrong_sines"]
 
 
 def pad_row(model: Any, ids: Tensor) -> Finding | None:
     """A fault if a real token has the position whose row a table keeps for pads; None otherwise."""
+    places = getattr(text_config(model), "max_position_embeddings", None)
     for name, (table, rows) in _read(model, lambda: Called(model)(ids)).items():
         pad, held = table.padding_idx, rows.flatten()[: ids.shape[1]]
-        if pad is None or not _counts(rows, ids) or not bool((held == pad).any()) or bool((ids == pad).any()):
+        if not _counts(rows, ids) or bool((ids == pad).any() if pad is not None else False):
             continue
-        says = (
-            f"token {pad - int(held[0])} reads row {pad} of {name}, its padding_idx, which is never trained"
-        )
-        look = f"positions begin at {int(held[0])}: they must begin at {pad + 1}, after the row of the pad"
-        return Finding("first position", "FAULT", says, float(held[0]), look, "learned#row-zero")
+        begins, free = int(held[0]), table.num_embeddings - places if isinstance(places, int) else 0
+        if pad is not None and bool((held == pad).any()):
+            says = f"token {pad - begins} reads row {pad} of {name}, its padding_idx, which is never trained"
+            wanted, why = pad + 1, "after the row of the pad"
+        elif 0 < free <= 4 and begins != free:  # BART, mBART and OPT keep two rows free
+            says = f"token 0 reads row {begins} of {name}, which has {free} more than there are positions"
+            wanted, why = free, "after the rows that are kept free"
+        else:
+            continue
+        look = f"positions begin at {begins}: they must begin at {wanted}, {why}"
+        return Finding("first position", "FAULT", says, float(begins), look, "learned#row-zero")
+    return None
+
+
+def wrong_sines(model: Any) -> Finding | None:
+    """A fault if a table of sines and cosines has not one frequency a pair, as the formula; None otherwise.
+
+    Such tables are known by the name of their class. Both usual divisors are right, d and d - 2, and so is each order.
+    """
+    for name, part in model.named_modules() if isinstance(model, nn.Module) else ():
+        tables = (*part.parameters(recurse=False), *part.buffers(recurse=False))
+        for table in tables if "Sinusoidal" in type(part).__name__ else ():
+            if table.ndim != 2 or not table.is_floating_point() or min(table.shape) < 4 or table.shape[1] % 2:
+                continue
+            rows, half = table.detach().double().cpu()[:64], table.shape[1] // 2
+            held = (rows != 0).any(1)  # the row of the pad is empty
+            ways = [(rows[:, :half], rows[:, half:]), (rows[:, 0::2], rows[:, 1::2])]
+            ways += [(second, first) for first, second in ways]
+            angles = [
+                torch.arange(len(rows))[:, None] * 10000 ** (-torch.arange(half).double() / max(1, each))
+                for each in (half, half - 1)
+            ]
+            fits = [
+                [
+                    change(f(angle)[held], found[held]) < 1e-3
+                    for f, found in zip((torch.sin, torch.cos), way, strict=True)
+                ]
+                for way in ways
+                for angle in angles
+            ]
+            if any(map(all, fits)) or not bool(held.any()):
+                continue
+            sines, cosines = (any(fit[n] for fit in fits) for n in (0, 1))
+            look = "the table of sines and cosines: it is not that of the formula"
+            if sines != cosines:
+                right, wrong = ("sines", "cosines") if sines else ("cosines", "sines")
+                look = f"the table of sines and cosines: its {right} are right, its {wrong} have other frequencies"
+            says = f"{name} differs from the formula within its first {len(rows)} rows"
+            return Finding("table of sines", "FAULT", says, math.nan, look, "sinusoidal#formula")
     return None
 
 
