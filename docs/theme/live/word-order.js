@@ -70,7 +70,7 @@ class WordOrder extends LiveFigure {
       sees: (above, below, change) => [
         change,
         "is the largest change: the order counts now.",
-        `A layer of attention computed eight numbers for each word. Where a thread is torn, its ends differ. What becomes of a word now depends on its place, and a model can learn to tell “${below}” from “${above}”.`,
+        `A layer of attention computed eight numbers for each word. Where a thread is torn, its ends differ. A word’s place now counts, and a model can learn to tell “${below}” from “${above}”.`,
       ],
     },
     zh: {
