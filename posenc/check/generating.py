@@ -12,7 +12,7 @@ from posenc.check.models import Called, change, first_position, some_tokens, tol
 from posenc.check.report import Finding, Report
 from posenc.check.weights import ERRORS
 
-__all__ = ["check_generate"]
+__all__ = ["calls_of_generate", "check_generate"]
 
 _STEPS = 4
 
@@ -82,7 +82,7 @@ class _Call(NamedTuple):
     held: int
 
 
-def _calls(called: Called, ids: Tensor, mask: Tensor, **more: Any) -> tuple[Any, list[_Call]]:
+def calls_of_generate(called: Called, ids: Tensor, mask: Tensor, **more: Any) -> tuple[Any, list[_Call]]:
     """What generate() gives, and its calls."""
     told = list[_Call]()
 
@@ -114,7 +114,7 @@ def _written(what: str, called: Called, ids: Tensor, mask: Tensor, pads: int) ->
     """Rows that begin with no pads, and after the first with so many, continued by generate()."""
     section = "masks#left" if pads else "rotary#cache"
     limit = tolerance(called, ids)
-    made, told = _calls(called, ids, mask, num_beams=1)
+    made, told = calls_of_generate(called, ids, mask, num_beams=1)
     found = torch.stack(made.logits, dim=1).double()  # (row, step, vocabulary)
     texts = [text[pads * (number > 0) :][None] for number, text in enumerate(made.sequences)]
     wanted = torch.cat([called(text[:, :-1])[:, -found.shape[1] :] for text in texts])
@@ -141,7 +141,7 @@ def _beams(called: Called, ids: Tensor, mask: Tensor, limit: float) -> tuple[str
     """What is wrong with a beam search whose rows change places; None if nothing, or if it cannot be tried."""
     # Other texts beside it, with more beams than one: which of them go on changes from step to step.
     try:
-        made, _ = _calls(called, ids, mask, num_beams=3, num_return_sequences=3)
+        made, _ = calls_of_generate(called, ids, mask, num_beams=3, num_return_sequences=3)
         rows = made.beam_indices
         found = torch.stack(made.logits, dim=1).double()
     except ERRORS:

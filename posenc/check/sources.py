@@ -10,7 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.check.models import change
+from posenc.check.generating import calls_of_generate
+from posenc.check.models import Called, change
 from posenc.check.report import Finding
 from posenc.check.weights import ERRORS, blank_weights
 
@@ -92,42 +93,27 @@ def _written(model: Any, source: Tensor) -> list[Finding]:
     what, section, pads = "generate over a padded source", "masks#key-mask", 3
     if not getattr(model, "can_generate", lambda: False)():
         return []
-    ones, told = torch.ones_like(source), list[Any]()
-
-    def made(ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """What generate() writes, and its outputs."""
-        found = model.generate(
-            ids,
-            attention_mask=mask,
-            do_sample=False,
-            num_beams=1,
-            max_new_tokens=4,
-            min_new_tokens=4,
-            output_logits=True,
-            return_dict_in_generate=True,
-        )
-        return found.sequences, torch.stack(found.logits, dim=1).double()
-
-    hook = model.register_forward_pre_hook(
-        lambda _model, _given, more: told.append(more.get("attention_mask")), with_kwargs=True
-    )
+    called, ones = Called(model), torch.ones_like(source)
+    padded, mask = torch.cat([source, source[:, :pads]], 1), torch.cat([ones, 0 * ones[:, :pads]], 1)
     try:
-        text, wanted = made(source, ones)
+        (alone, _), (made, told) = (
+            calls_of_generate(called, *given, num_beams=1) for given in ((source, ones), (padded, mask))
+        )
         with torch.no_grad():
-            once = model(input_ids=source, attention_mask=ones, decoder_input_ids=text[:, :-1]).logits
-        limit = 1e-4 * float(wanted.abs().max())
-        if change(once[:, -wanted.shape[1] :].double(), wanted) > limit:
-            return []  # what goes wrong without pads, too, is said of the decoder
-        told.clear()
-        _, found = made(torch.cat([source, source[:, :pads]], 1), torch.cat([ones, 0 * ones[:, :pads]], 1))
+            once = model(
+                input_ids=source, attention_mask=ones, decoder_input_ids=alone.sequences[:, :-1]
+            ).logits
     except ERRORS as error:
         says = f"it cannot be tried: {type(error).__name__}: {str(error).splitlines()[0][:80]}"
         return [Finding(what, "left out", says, math.nan, "", section)]
-    finally:
-        hook.remove()
+    wanted, found = (torch.stack(each.logits, dim=1).double() for each in (alone, made))
+    limit = 1e-4 * float(wanted.abs().max())
+    if change(once[:, -wanted.shape[1] :].double(), wanted) > limit:
+        return []  # what goes wrong without pads, too, is said of the decoder
     if (size := change(found, wanted)) <= limit:
         return [Finding(what, "ok", f"the same outputs, to {size:.1g}", size, "", section)]
-    lost = next((n for n, mask in enumerate(told) if not isinstance(mask, Tensor) or bool(mask.all())), None)
+    masks = (each.mask for each in told)
+    lost = next((n for n, each in enumerate(masks) if not isinstance(each, Tensor) or bool(each.all())), None)
     look = "the mask of the source: generate() must hand it to the decoder in each call, "
     look += "or pads get in" if lost is None else f"and in call {lost} there is none, so pads are seen"
     says = f"outputs differ by {size:.2g} from those over the source without pads"
