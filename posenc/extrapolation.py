@@ -129,13 +129,20 @@ def first_negative(frequencies: ArrayLike, *, limit: int = 2**20) -> int | None:
     _, omega = _frequencies("frequencies", frequencies)
     limit = integer("limit", limit, minimum=1)
     listed = np.asarray(omega.tolist())
-    start, step = 1, 1024
+    # cos ω(s + k) = cos ωs cos ωk - sin ωs sin ωk: a product of matrices for the distances s + k of a range.
+    k = np.arange(256)
+    parts = np.concatenate([np.cos(k[:, None] * listed), -np.sin(k[:, None] * listed)], axis=1)
+    start, step = 1, len(k)
     while start <= limit:
-        k = np.arange(start, min(start + step, limit + 1), dtype=np.float64)
-        below = np.flatnonzero(np.cos(k[:, None] * listed).sum(axis=1) < 0)
-        if below.size:
-            return start + int(below[0])
-        start, step = start + step, min(2 * step, 2**15)
+        starts = np.arange(start, min(start + step, limit + 1), len(k))
+        turned = starts[:, None] * listed
+        sums = np.concatenate([np.cos(turned), np.sin(turned)], axis=1) @ parts.T
+        for s in starts[(sums < 1e-6).any(axis=1)]:  # up to rounding: these are summed as they stand
+            below = np.flatnonzero(np.cos((s + k)[:, None] * listed).sum(axis=1) < 0)
+            if below.size:
+                found = int(s + below[0])
+                return found if found <= limit else None
+        start, step = start + step, min(4 * step, 2**15)
     return None
 
 

@@ -141,10 +141,14 @@ def to_svg(figure: Figure) -> str:
 
 def _paper(figure: Figure) -> Bbox:
     """The width of the figure and the height of what is on it, in inches; more where something sticks out."""
+    import matplotlib
     from matplotlib.transforms import Bbox
 
     figure.draw_without_rendering()  # lays out the axes,
-    figure.set_layout_engine("none")  # once: as they stand now they are drawn, and their numbers read
+    # once: as they stand now they are drawn, and their numbers read. No engine at all, as the placeholder of
+    # set_layout_engine("none") would have the whole figure drawn once more.
+    with matplotlib.rc_context({"figure.constrained_layout.use": False, "figure.autolayout": False}):
+        figure.set_layout_engine(None)
     drawn, pad = figure.get_tightbbox(), PAD
     left, right = min(0.0, drawn.x0 - pad), max(float(figure.get_figwidth()), drawn.x1 + pad)
     return Bbox.from_extents(left, drawn.y0 - pad, right, drawn.y1 + pad)

@@ -66,11 +66,13 @@ def stands(number: str, values: Iterable[float]) -> bool:
 
 
 def drawn(figure: Figure) -> list[float]:
-    """What can be read off a drawing: words, limits, sizes, and the points of all that is drawn."""
+    """What can be read off a figure that has been drawn, so that its ticks have their words.
+
+    These are words, limits, sizes, and the points of all that is drawn.
+    """
     import numpy as np
     from matplotlib.text import Text
 
-    figure.draw_without_rendering()  # only now do ticks have their words
     rows: list[Any] = [list(in_code(together(text.get_text()))) for text in figure.findobj(Text)]
     for axes in figure.get_axes():
         rows += [axes.get_xlim(), axes.get_ylim()]
