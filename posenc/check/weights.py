@@ -16,16 +16,19 @@ __all__ = ["blank_steps", "blank_weights"]
 ERRORS = RuntimeError, IndexError, ValueError, TypeError, AttributeError
 
 
-def blank_weights(model: Any, row: Tensor, keys: int | None = None) -> list[tuple[nn.Module, Tensor]]:
+def blank_weights(
+    model: Any, row: Tensor, keys: int | None = None, **given: Tensor | None
+) -> list[tuple[nn.Module, Tensor]]:
     """Each layer of attention, and the weights (heads, length, keys) of its queries if all products are 0.
 
     They show masks and biases alone: without a bias each query gives the same weight to all keys that it sees. A copy
     is run in which all matrices but those of embeddings are 0. Empty for a model that gives no weights back, or gives
-    other outputs where it does. Without a number of keys those of attention within the row are meant.
+    other outputs where it does. Without a number of keys those of attention within the row are meant. A mask or
+    positions can be given.
     """
     if (blank := _blank(model, row)) is None:
         return []
-    return _weights(blank, lambda: Called(blank)(row), (row.shape[1], keys or row.shape[1]))
+    return _weights(blank, lambda: Called(blank)(row, **given), (row.shape[1], keys or row.shape[1]))
 
 
 def blank_steps(model: Any, row: Tensor, last: int = 1) -> list[tuple[Tensor, Tensor]]:
@@ -52,6 +55,7 @@ def _blank(model: Any, row: Tensor) -> nn.Module | None:
     configs = [config for config in configs if hasattr(config, "_attn_implementation")]
     for config in configs:
         config._attn_implementation = "eager"  # the only one that gives them back
+        config.output_attentions = True  # LongT5 does so only if it is asked
     try:
         if not configs or change(Called(blank)(row), Called(model)(row)) > tolerance(Called(model), row):
             return None
@@ -73,14 +77,15 @@ def _weights(
 
     def keep(module: nn.Module, _given: Any, output: Any) -> None:
         for each in output if isinstance(output, tuple) else ():
-            if not isinstance(each, Tensor) or each.ndim != 4 or any(each is old for old in known):
+            if not isinstance(each, Tensor) or any(each is old for old in known):
                 continue
-            if each.shape[2:] != (shape[0], shape[1] or each.shape[3]):
+            laid = _unblocked(each, shape[0]) if each.ndim == 5 else each
+            if laid.ndim != 4 or laid.shape[2:] != (shape[0], shape[1] or laid.shape[3]):
                 continue
-            total = each.double().sum(-1)  # below 1 beside an attention sink
-            if bool((each >= 0).all() & (total > 1e-3).all() & (total < 1.01).all()):
+            total = laid.double().sum(-1)  # below 1 beside an attention sink
+            if bool((laid >= 0).all() & (total > 1e-3).all() & (total < 1.01).all()):
                 known.append(each)  # an outer module may pass on what an inner one gave
-                found.append((module, each[0].double().cpu()))
+                found.append((module, laid[0].double().cpu()))
 
     hooks = [part.register_forward_hook(keep) for part in blank.modules()]
     try:
@@ -91,3 +96,18 @@ def _weights(
         for hook in hooks:
             hook.remove()
     return found
+
+
+def _unblocked(weights: Tensor, n: int) -> Tensor:
+    """Weights (batch, blocks, heads, length of a block, its keys) as (batch, heads, n, n).
+
+    As in LongT5, keys are those of the block before, of its own and of the next; others, after them, are left out.
+    """
+    batch, blocks, heads, size, keys = weights.shape
+    if keys < 3 * size or blocks * size < n:
+        return weights
+    laid = weights.new_zeros(batch, heads, blocks * size, (blocks + 2) * size)
+    for number in range(blocks):
+        at = number * size
+        laid[:, :, at : at + size, at : at + 3 * size] = weights[:, number, ..., : 3 * size]
+    return laid[:, :, :n, size : size + n]
