@@ -22,6 +22,9 @@ lengths     what happens at the last position and beyond; positions in short for
 loading     frequencies and the configuration; a model that is saved, or emptied, and loaded
 guesses     usual mistakes in frequencies, by their names
 rotations   queries and keys as they are turned, and the configuration
+rotated     what a rotary function gets and gives back
+turns       by what queries and keys were turned
+faraway     scores of turned queries and keys, far from 0 and in short formats
 scales      factors of scores, and the configuration
 slopes      slopes of ALiBi, and the published ones
 buckets     buckets of T5, and those of its paper

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from posenc.check.buckets import check_buckets
 from posenc.check.compiled import check_compile
 from posenc.check.decoding import check_decoding
+from posenc.check.faraway import FAR, GIVEN
 from posenc.check.generating import check_generate
 from posenc.check.lengths import check_length, check_precision
 from posenc.check.loading import OTHERS, check_loading
@@ -18,10 +19,11 @@ from posenc.check.masks import check_mask
 from posenc.check.models import BY_ROW, some_tokens
 from posenc.check.order import check_order, check_shift
 from posenc.check.report import Finding, Report
-from posenc.check.rotations import FAR, GIVEN, OTHERWISE, check_rotation
+from posenc.check.rotations import check_rotation
 from posenc.check.scales import check_scale
 from posenc.check.slopes import check_slopes
 from posenc.check.sources import check_source, encoder_and_decoder
+from posenc.check.turns import OTHERWISE
 
 __all__ = ["check_all"]
 

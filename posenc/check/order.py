@@ -25,8 +25,10 @@ from posenc.check.models import (
     tolerance,
 )
 from posenc.check.report import Finding, Report
-from posenc.check.rotations import ROUNDED, check_rotation, rotated
+from posenc.check.rotated import rotated
+from posenc.check.rotations import check_rotation
 from posenc.check.tables import pad_row, wrong_sines
+from posenc.check.turns import ROUNDED
 
 __all__ = ["check_order", "check_shift"]
 
