@@ -13,8 +13,9 @@ chunks      why chunks do
 afterpads   why decoding after pads does
 places      at which positions tokens after a cache are put
 held        what a cache holds and hands over
-seen        which keys a call after a cache shows
+seen        what attention gets, and which keys a call after a cache shows
 pads        masks and pads against one pass without any
+undermask   which layer a mask changes that must not
 generating  positions that generate() of transformers gives a model
 sources     models with an encoder and a decoder, part by part
 masks       which tokens reach which

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -178,12 +179,22 @@ class _Decoding(PaddedRuns):
         what, n = "two caches in turn", self.ids.shape[1] - 3
         _, cache = self.called.step(self.ids[:1, :n], None)
         usual, _ = self.called.step(self.ids[:1, n:], copy.deepcopy(cache))
-        _, other = self.called.step(self.ids[:1, : n // 2].flip(1), None)
+        text = self.ids[:1, : n // 2].flip(1)
+        _, other = self.called.step(text, None)
         self.called.step(self.ids[:1, :1], other)
-        outputs, _ = self.called.step(self.ids[:1, n:], cache)
+        outputs, _ = self.called.step(self.ids[:1, n:], copy.deepcopy(cache))
         look = (
             "what the model keeps between calls: a count of tokens, positions or a mask must be in the cache"
         )
+        if change(outputs, usual) <= self.limit and self.called.mask:
+            mask = torch.ones_like(counted(text))
+            mask[:, :2] = 0
+            with suppress(*ERRORS):  # what pads do is said elsewhere
+                self.called.step(text, None, mask=mask)
+            outputs, _ = self.called.step(self.ids[:1, n:], cache)
+            look = (
+                "what the model keeps between calls: pads or the mask of another text count for this one, too"
+            )
         return self._compared(what, outputs, usual, look, "rotary#cache", "outputs of the first")
 
     def reordered(self) -> Finding:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from posenc.check.models import Called, change, counted
 
-__all__ = ["cut_wrongly", "handed_over", "held_by", "layers_of", "same_rows", "wrong_in_cache"]
+__all__ = ["cut_wrongly", "handed_over", "held_by", "layers_of", "same_rows", "turned_for", "wrong_in_cache"]
 
 Layers = list[tuple[Tensor, Tensor]]
 NAMES = "keys", "values"
@@ -123,18 +123,22 @@ def _others(
         if n != number and layer[at].shape == y.shape:
             others[f"are those of layer {n}"] = layer[at]
     places = counted(ids, start)
-    turned = {
-        "are not turned": 0 * places,
-        "are turned twice": 2 * places,
-        "are turned for the position before": places - 1,
-        "are turned for the position after": places + 1,
-        "are turned for their places in the cache, not in the text": places - lost,
-    }
+    turned = turned_for(places) | {"are turned for their places in the cache, not in the text": places - lost}
     for says, tried in turned.items() if called.positions else ():
         layers = _tried(called, ids, positions=tried, mask=torch.ones_like(tried) if called.mask else None)
         if number < len(layers) and layers[number][at].shape == y.shape:
             others[says] = layers[number][at]
     return others
+
+
+def turned_for(places: Tensor) -> dict[str, Tensor]:
+    """For which positions queries or keys can be turned in place of these, in words."""
+    return {
+        "are not turned": 0 * places,
+        "are turned twice": 2 * places,
+        "are turned for the position before": places - 1,
+        "are turned for the position after": places + 1,
+    }
 
 
 def _places(x: Tensor, y: Tensor, places: list[int]) -> str:

@@ -6,6 +6,7 @@ import copy
 import math
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -29,6 +30,7 @@ from posenc.check.rotated import rotated
 from posenc.check.rotations import check_rotation
 from posenc.check.tables import pad_row, wrong_sines
 from posenc.check.turns import ROUNDED
+from posenc.check.weights import ERRORS
 
 __all__ = ["check_order", "check_shift"]
 
@@ -81,14 +83,14 @@ def check_shift(model: Any, ids: Tensor | None = None, *, relative: bool | None 
     """
     called, ids = Called(model), some_tokens(model, ids)
     findings = [found for found in (wrong_sines(model), pad_row(model, ids)) if found]
+    limit = max(tolerance(called, ids), 1e-4 * float(called(ids).abs().max()))
+    if (kept := _kept(model, ids[:, :-5], limit)) is not None:
+        return Report((*findings, kept))
     if called.positions is None:
         says = "the model takes no positions"
         findings.append(Finding("shift", "left out", says, math.nan, "", "shift#invariance"))
         return Report(tuple(findings))
-    limit = max(tolerance(called, ids), 1e-4 * float(called(ids).abs().max()))
     usual, base = called(ids), called(ids, positions=counted(ids))
-    if (kept := _kept(model, ids[:, :-5], limit)) is not None:
-        return Report((*findings, kept))
     if all(each.what != "first position" for each in findings):
         findings.append(_start(called, ids, usual, base, limit))
     shifts = {n: change(called(ids, positions=counted(ids, n)), base) for n in (1, 7, 30)}
@@ -133,18 +135,29 @@ def check_shift(model: Any, ids: Tensor | None = None, *, relative: bool | None 
 
 
 def _kept(model: Any, ids: Tensor, limit: float) -> Finding | None:
-    """A fault if outputs depend on a call before, of the same length and with other positions."""
+    """A fault if outputs depend on a call before, of the same length and with other positions or with pads."""
     if not isinstance(model, nn.Module):
         return None
-    first, second = Called(copy.deepcopy(model)), Called(copy.deepcopy(model))
-    wanted = first(ids, positions=counted(ids))
-    second.at(ids, counted(ids).flip(1))
-    size = change(second(ids, positions=counted(ids)), wanted)
-    if size <= limit:
-        return None
-    says = f"outputs differ by {size:.2g} after a call of the same length with other positions"
-    look = "what is kept between calls: angles, positions or a mask of an earlier call are used again"
-    return Finding("a call after another", "FAULT", says, size, look, "rotary#cache")
+    first, other, padded = (Called(copy.deepcopy(model)) for _ in range(3))
+    says = "outputs differ by {:.2g} after a call of the same length with "
+    found, given = list[tuple[str, str, float]](), {"positions": counted(ids)} if first.positions else {}
+    if first.positions:
+        wanted = first(ids, **given)
+        other.at(ids, counted(ids).flip(1))
+        look = "what is kept between calls: angles, positions or a mask of an earlier call are used again"
+        found.append((look, says + "other positions", change(other(ids, **given), wanted)))
+    if first.mask:
+        mask = torch.ones_like(counted(ids))
+        mask[:, :3] = 0
+        wanted = first(ids)
+        with suppress(*ERRORS):  # what pads do is said elsewhere
+            padded(ids, mask=mask)
+            look = "what is kept between calls: pads or the mask of an earlier call are used again"
+            found.append((look, says + "pads", change(padded(ids), wanted)))
+    for look, words, size in found:
+        if not size <= limit:
+            return Finding("a call after another", "FAULT", words.format(size), size, look, "rotary#cache")
+    return None
 
 
 def _after_rotation(model: Any, called: Called, ids: Tensor) -> str:

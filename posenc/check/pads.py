@@ -14,6 +14,7 @@ from posenc.check.models import Called, change, counted, first_position, text_co
 from posenc.check.places import first_of
 from posenc.check.report import Finding
 from posenc.check.tables import placed, rows_from_mask
+from posenc.check.undermask import unlike_layer
 
 __all__ = ["PaddedRuns"]
 
@@ -77,6 +78,7 @@ class PaddedRuns:
                         "(mask.cumsum(-1) counts the token itself)"
                     )
         look = look or rows_from_mask(self.called.model, self.ids, ones)
+        look = look or first_of(lambda: unlike_layer(self.called, self.ids[:1], self.ids[:1], ones[:1]))
         if not look:
             look = "what the mask does where it hides nothing"
             if torch.equal(*(reach(self.called, self.ids, mask=each) for each in (None, ones[:1]))):
@@ -132,6 +134,7 @@ class PaddedRuns:
                 )
         if self.called.positions and self._ignored():
             look = f"{self.called.positions} change nothing, though the model takes them: the number of pads gets in"
+        look = first_of(lambda: unlike_layer(self.called, padded[:, real], padded, mask)) or look
         return self._compared(what, outputs, alone, look, section, "outputs")
 
     def _own_count(self, padded: Tensor, mask: Tensor, real: slice, alone: Tensor, outputs: Tensor) -> str:

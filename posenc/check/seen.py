@@ -1,21 +1,30 @@
-"""Which keys a call after a cache shows to its queries, layer by layer, against one pass."""
+"""What attention gets, layer by layer, in a call after a cache or another run, against one pass."""
 
 from __future__ import annotations
 
 import math
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
-from typing import Any
+from contextlib import ExitStack, suppress
+from typing import Any, NamedTuple
 from unittest import mock
 
 import torch
 from torch import Tensor, nn
 
-from posenc.check.models import Called, change
-from posenc.check.weights import blank_steps
+from posenc.check.held import turned_for
+from posenc.check.models import Called, change, counted
+from posenc.check.weights import ERRORS, blank_steps
 
-__all__ = ["queries", "shown_keys", "unlike_bias", "unlike_keys", "weights"]
+__all__ = [
+    "attended",
+    "queries",
+    "shown_keys",
+    "unlike_bias",
+    "unlike_keys",
+    "unlike_pass",
+    "weights",
+]
 
 
 def shown_keys(called: Called, ids: Tensor, last: int = 1) -> list[tuple[Tensor, Tensor]]:
@@ -55,27 +64,39 @@ def _masks(called: Called, ids: Tensor, cache: Any) -> list[Tensor]:
     return found
 
 
+class Attended(NamedTuple):
+    """What a function of attention gets, (batch, heads, length, dim), and the weights if it gives them back."""
+
+    queries: Tensor
+    keys: Tensor
+    values: Tensor
+    weights: Tensor | None
+
+
 def queries(called: Called, run: Callable[[], object]) -> list[Tensor]:
     """Queries (batch, heads, length, dim) that functions of attention get in a run, layer by layer."""
-    return _attended(called, run)[0]
+    return [each.queries for each in attended(called, run)]
 
 
 def weights(called: Called, run: Callable[[], object]) -> list[Tensor]:
     """Weights (batch, heads, length, keys) that functions of attention give back in a run, if they do."""
-    return _attended(called, run)[1]
+    return [each.weights for each in attended(called, run) if each.weights is not None]
 
 
-def _attended(called: Called, run: Callable[[], object]) -> tuple[list[Tensor], list[Tensor]]:
+def attended(called: Called, run: Callable[[], object]) -> list[Attended]:
+    """All calls of functions of attention in a run."""
     home: Any = sys.modules.get(type(called.model).__module__)
-    asked, given_back = list[Tensor](), list[Tensor]()
+    calls, names = list[Attended](), ("query", "key", "value")
 
     def recorder(usual: Any, at: int) -> Any:
         def recorded(*given: Any, **more: Any) -> Any:
-            query = more["query"] if "query" in more else given[at]
-            asked.append(query.detach().double())
+            asked = [more[name] if name in more else given[at + n] for n, name in enumerate(names)]
+            query, key, value = (each.detach().double() for each in asked)
             found = usual(*given, **more)
-            if isinstance(found, tuple) and isinstance(found[-1], Tensor):
-                given_back.append(found[-1].detach().double())
+            back = found[-1] if isinstance(found, tuple) else None
+            calls.append(
+                Attended(query, key, value, back.detach().double() if isinstance(back, Tensor) else None)
+            )
             return found
 
         return recorded
@@ -87,7 +108,33 @@ def _attended(called: Called, run: Callable[[], object]) -> tuple[list[Tensor], 
                 usual = getattr(owner, name)
                 stack.enter_context(mock.patch.object(owner, name, recorder(usual, at)))
         run()
-    return asked, given_back
+    return calls
+
+
+def unlike_pass(
+    called: Called, ids: Tensor, start: int, run: Callable[[], object], says: tuple[str, str]
+) -> str:
+    """What attention gets in a run and not in one pass, in words for the two; "" if it is the same."""
+    whole, first, (here, there) = attended(called, lambda: called(ids)), attended(called, run), says
+    for number, (wanted, found) in enumerate(zip(whole, first, strict=True)):
+        for name in ("queries", "keys", "values"):
+            x, y = getattr(found, name), getattr(wanted, name)
+            if x.shape != y.shape:  # a cache that is cut has other causes
+                return ""
+            if change(x, y) <= (limit := 1e-4 * float(y.abs().max())):
+                continue
+            look = f"{here}: {name} of layer {number} are not those {there}"
+            for how, places in turned_for(counted(ids, start)).items() if called.positions else ():
+                with suppress(*ERRORS):
+                    other = attended(called, lambda at=places: called.at(ids, at))  # type: ignore[misc]
+                    if change(x, getattr(other[number], name)) <= limit:
+                        return f"{look}, they {how}"
+            return look
+        a, b = wanted.weights, found.weights
+        if a is not None and b is not None and (a.shape != b.shape or change(a, b) > 1e-4):
+            how = "queries and keys are the same, a mask, a bias or a scale is not"
+            return f"{here}: weights of layer {number} are not those {there}, {how}"
+    return ""
 
 
 def unlike_keys(whole: Tensor, step: Tensor) -> str:

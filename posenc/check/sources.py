@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from posenc.check.generating import calls_of_generate
 from posenc.check.models import Called, change
 from posenc.check.report import Finding
+from posenc.check.seen import attended
 from posenc.check.weights import ERRORS, blank_weights
 
 __all__ = ["check_source", "encoder_and_decoder"]
@@ -85,7 +86,36 @@ def check_source(model: Any, decoder: nn.Module, ids: Tensor) -> list[Finding]:
         says = f"outputs differ by {pads:.2g} from those without pads"
         look = "the mask of the source: cross-attention must have it, pads get in"
         findings[-1] = Finding("pads of the source", "FAULT", says, pads, look, "masks#key-mask")
-    return findings + _written(model, source)
+    return findings + _kept(decoder, row, source.shape[1]) + _written(model, source)
+
+
+def _kept(decoder: nn.Module, row: Tensor, length: int) -> list[Finding]:
+    """A fault if cross-attention has not all keys of the source, and no others, in each step; nothing otherwise."""
+    called, what = Called(decoder), "the source while decoding"
+    if called.cache is None:
+        return []
+    try:
+        _, cache = called.step(row[:, :-2], None)
+        _, cache = called.step(row[:, -2:-1], cache)
+        step = attended(called, lambda: called.step(row[:, -1:], cache))
+    except ERRORS:  # it is said of the decoder
+        return []
+    whole = [each for each in attended(called, lambda: called(row)) if each.queries.shape[-2] == row.shape[1]]
+    step = [each for each in step if each.queries.shape[-2] == 1]
+    for wanted, found in zip(whole, step, strict=False) if len(whole) == len(step) else ():
+        if wanted.keys.shape[-2] != length:
+            continue
+        look = "the cache of cross-attention: "
+        if (held := found.keys.shape[-2]) != length:
+            look += "it is cut, and must keep all keys" if held < length else "it grows from step to step"
+            says = f"a step after two calls sees {held} keys of a source of {length} tokens"
+        elif change(found.values, wanted.values) > 1e-4 * float(wanted.values.abs().max()):
+            look += "it does not hold the values of the source"
+            says = f"they differ by {change(found.values, wanted.values):.2g} from those without a cache"
+        else:
+            continue
+        return [Finding(what, "FAULT", says, float(held), look, "rotary#cache")]
+    return []
 
 
 def _written(model: Any, source: Tensor) -> list[Finding]:

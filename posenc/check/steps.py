@@ -12,7 +12,7 @@ from posenc.check.held import held_by, wrong_in_cache
 from posenc.check.masks import reach, replaced
 from posenc.check.models import Called, change, counted
 from posenc.check.places import first_of, places_in_words, read_places
-from posenc.check.seen import queries, shown_keys, unlike_bias, unlike_keys, weights
+from posenc.check.seen import queries, shown_keys, unlike_bias, unlike_keys, unlike_pass, weights
 from posenc.check.tables import placed
 
 __all__ = ["Steps", "by_length"]
@@ -38,6 +38,7 @@ class Steps:
             self.shared_by_rows,
             self.alone,
             self.in_the_cache,
+            self.begun,
             self.lost,
             self.in_a_layer,
             self.seen,
@@ -90,6 +91,13 @@ class Steps:
 
     def by_length(self) -> str:
         return by_length(self.called, self.ids, self.full, self.limit)
+
+    def begun(self) -> str:
+        """Whether already a pass that begins the cache differs from one without."""
+        if change(self.called.step(self.ids, None)[0], self.full) <= self.limit:
+            return ""
+        says = "with an empty cache", "without a cache"
+        return unlike_pass(self.called, self.ids, self.start, lambda: self.called.step(self.ids, None), says)
 
     def read(self) -> str:
         """The positions at which new tokens are put, one after another."""

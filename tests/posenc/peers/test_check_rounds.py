@@ -665,7 +665,7 @@ def qwen3_turns_by_the_number_of_the_head(patch: Patch) -> Any:
     return model
 
 
-@planted("what is made from the mask, positions or a bias")
+@planted("the bias of layer 0: with a mask it is left out")
 def bloom_forgets_to_count(patch: Patch) -> Any:
     bloom = modeling("bloom")
     build = bloom.build_alibi_tensor
