@@ -7,15 +7,14 @@ TABLE: Table = {
     ),
 }
 
-@pytest.mark.parametrize("id", exercises_of("begin"))
-def test_each_mistake_gets_its_sentence(id: str) -> None:
-    hold(id, *TABLE[id])
+test_each_mistake_gets_its_sentence = held("begin", TABLE)
 """
 
 import re
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from press.pages import CHINESE
 
 from posenc.exercises import EXERCISES
@@ -24,8 +23,14 @@ Solution = Callable[..., Any]
 Table = dict[str, tuple[Solution, list[tuple[str, Solution]]]]
 
 
-def exercises_of(page: str) -> list[str]:
-    return [each.id for each in EXERCISES.values() if each.page == page]
+def held(page: str, table: Table) -> Callable[[str], None]:
+    """The test of the exercises of a page, for a name that begins with test_."""
+
+    @pytest.mark.parametrize("id", [each.id for each in EXERCISES.values() if each.page == page])
+    def test(id: str) -> None:
+        hold(id, *table[id])
+
+    return test
 
 
 def hold(id: str, right: Solution, wrong: list[tuple[str, Solution]]) -> None:

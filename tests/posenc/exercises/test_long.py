@@ -3,9 +3,8 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
-from tests.posenc.exercises.tables import Table, exercises_of, hold
+from tests.posenc.exercises.tables import Table, held
 
 
 def _parts(omega: Any, turns: Any, factor: float, ramp: Any = None, clip: bool = True) -> Any:
@@ -109,6 +108,4 @@ TABLE: Table = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("id", exercises_of("long"))
-def test_each_mistake_gets_its_sentence(id: str) -> None:
-    hold(id, *TABLE[id])
+test_each_mistake_gets_its_sentence = held("long", TABLE)

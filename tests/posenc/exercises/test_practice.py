@@ -3,9 +3,8 @@
 from typing import Any
 
 import numpy as np
-import pytest
 
-from tests.posenc.exercises.tables import Table, exercises_of, hold
+from tests.posenc.exercises.tables import Table, held
 
 
 def _positions(pads: Any, first: int = 0, axis: int | None = 1, least: int = 0, close: bool = True) -> Any:
@@ -143,6 +142,4 @@ TABLE: Table = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("id", exercises_of("practice"))
-def test_each_mistake_gets_its_sentence(id: str) -> None:
-    hold(id, *TABLE[id])
+test_each_mistake_gets_its_sentence = held("practice", TABLE)

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
 
-from tests.posenc.exercises.tables import Table, exercises_of, hold
+from tests.posenc.exercises.tables import Table, held
 
 
 def _angles(places: Any, dim: int, base: float, sign: int = -1, width: int | None = None) -> tuple[Any, Any]:
@@ -112,6 +111,4 @@ TABLE: Table = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("id", exercises_of("shapes"))
-def test_each_mistake_gets_its_sentence(id: str) -> None:
-    hold(id, *TABLE[id])
+test_each_mistake_gets_its_sentence = held("shapes", TABLE)
