@@ -82,6 +82,13 @@ class Moved:
         found: str = self.page.evaluate("decodeURIComponent(location.hash)")
         return found
 
+    def places(self) -> Callable[[float, float], tuple[float, float]]:
+        """Where on the screen a place of the drawing is, given in its units; the drawing is in the middle of it."""
+        self.figure.evaluate("(figure) => figure.svg.scrollIntoView({ block: 'center' })")
+        box = self.figure.locator(".live-panel > svg").bounding_box()
+        assert box
+        return lambda x, y: (box["x"] + x * box["width"] / 346, box["y"] + y * box["width"] / 346)
+
     def input(self, control: str, typed: bool = False) -> Locator:
         return self.figure.locator(f"#live-{self.name}-{control}{' + [type=number]' * typed}")
 
@@ -109,6 +116,17 @@ class Moved:
 def page(reader: Callable[..., Page]) -> Page:
     """On a phone."""
     return reader(PHONE, reduced_motion="no-preference")
+
+
+def finger(page: Page) -> Callable[..., None]:
+    """What a finger does: Start, Move or End, and where."""
+    session = page.context.new_cdp_session(page)
+
+    def touch(kind: str, *places: tuple[float, float]) -> None:
+        points = [{"x": x, "y": y} for x, y in places]
+        session.send("Input.dispatchTouchEvent", {"type": f"touch{kind}", "touchPoints": points})
+
+    return touch
 
 
 def heights(figure: Locator) -> dict[int, float]:
@@ -538,37 +556,6 @@ def test_figures_share_an_address_and_say_what_was_done_when_it_is_done(page: Pa
     assert moved.state["t"] == 2, "a value that it does not take"
 
 
-# Where a mouse goes in a drawing, as shares of its width and height, and what is found there.
-PICKED: list[tuple[str, tuple[float, float], dict[str, Any]]] = [
-    ("rotary-dials", (0.5316, 0.7), {"k": 0}),
-    ("rotary-dials", (0.2, 0.8), {"k": -29}),
-    ("rotary-dials", (2.0, 0.8), {"k": 40}),
-    ("alibi-slopes", (0.5029, 0.2626), {"back": 100, "content": 3.16}),
-    ("alibi-slopes", (-1.0, -1.0), {"back": 1, "content": 100}),
-]
-
-
-def test_a_figure_is_moved_by_a_mouse(page: Page, address: str) -> None:
-    for name in dict.fromkeys(name for name, _, _ in PICKED):
-        moved = Moved(page, address, name, "en")
-        moved.figure.evaluate("(figure) => figure.svg.scrollIntoView({ block: 'center' })")
-        box = moved.figure.locator(".live-panel > svg").bounding_box()
-        assert box
-        for (across, down), found in [(place, found) for known, place, found in PICKED if known == name]:
-            before, heard = moved.state, moved.heard
-            moved.figure.locator("[pointer-events=all]").hover()
-            page.mouse.down()
-            page.mouse.move(box["x"] + across * box["width"], box["y"] + down * box["height"])
-            page.evaluate(STILL)
-            assert moved.state == before | found
-            assert moved.heard == heard, "said while it is still moved"
-            page.mouse.up()
-            assert moved.heard == moved.said != heard
-            control, value = next(iter(found.items()))
-            assert f"{name}.{control}={value}" in moved.hash
-            assert moved.input(control, typed=True).input_value() == str(value)
-
-
 def _round(centre: tuple[float, float], *angles: float, radius: float = 34) -> list[tuple[float, float]]:
     """Places on a circle, by their angles counter-clockwise from the right."""
     return [(centre[0] + radius * np.cos(angle), centre[1] - radius * np.sin(angle)) for angle in angles]
@@ -604,7 +591,16 @@ DRAGGED: list[tuple[str, list[tuple[list[tuple[float, float]], dict[str, Any]]]]
     ("aliasing", [([(182, 70), (336, 70)], {"omega": 2.65})]),
     ("rotary-contexts", [([(200, 60), (86.2, 60)], {"pair": 10})]),
     ("length-sweep", [([(290, 150), (140, 90)], {"length": "64"})]),
-    ("rotary-dials", [(_round((61, 56), 2, 3), {"t": 3}), (_round((61, 56), 6, 7), {"k": 4})]),
+    (
+        "rotary-dials",
+        [
+            (_round((61, 56), 2, 3), {"t": 3}),
+            (_round((61, 56), 6, 7), {"k": 4}),
+            ([(184, 202), (184, 195)], {"k": 0}),  # in the curve
+            ([(184, 202), (69, 222)], {"k": -29}),
+            ([(184, 202), (692, 222)], {"k": 40}),  # beyond its end
+        ],
+    ),
     ("counted-positions", [([(325, 166)], {"t9": True}), ([(106, 60)], {"t2": False})]),
     (
         "frame-rate",  # a second is 65.75 wide
@@ -623,7 +619,14 @@ DRAGGED: list[tuple[str, list[tuple[list[tuple[float, float]], dict[str, Any]]]]
             ([(241, 248)], {"node": "f"}),
         ],
     ),
-    ("alibi-slopes", [([(145.4, 65.7), (174, 108.4)], {"back": 100, "content": 0.342})]),
+    (
+        "alibi-slopes",
+        [
+            ([(145.4, 65.7), (174, 108.4)], {"back": 100, "content": 0.342}),
+            ([(174, 73), (-346, -278)], {"back": 1, "content": 100}),  # beyond both ends
+            ([(174, 73)], {"back": 100, "content": 3.16}),
+        ],
+    ),
     ("grid-code", [([(82.5, 105.5), (38.5, 160.5)], {"row": 11, "column": 2})]),
     (
         "padding-leak",
@@ -649,19 +652,16 @@ def test_what_is_drawn_is_dragged(
     page: Page, address: str, name: str, drags: list[tuple[list[tuple[float, float]], dict[str, Any]]]
 ) -> None:
     moved = Moved(page, address, name, "en")
-    moved.figure.evaluate("(figure) => figure.svg.scrollIntoView({ block: 'center' })")
-    box = moved.figure.locator(".live-panel > svg").bounding_box()
-    assert box
+    place = moved.places()
     grips = moved.figure.locator(".grip").all()
     assert grips or name == "counted-positions", "no sign that it can be dragged: that one has words"
     assert all(grip.is_visible() for grip in grips)
     for places, found in drags:
         before, heard = moved.state, moved.heard
-        places = [(box["x"] + x * box["width"] / 346, box["y"] + y * box["width"] / 346) for x, y in places]
-        page.mouse.move(*places[0])
+        page.mouse.move(*place(*places[0]))
         page.mouse.down()
-        for place in places[1:]:
-            page.mouse.move(*place)
+        for x, y in places[1:]:
+            page.mouse.move(*place(x, y))
         page.evaluate(STILL)
         if grips:
             assert moved.state == before | found
@@ -670,7 +670,10 @@ def test_what_is_drawn_is_dragged(
         assert moved.state == before | found
         assert moved.heard == moved.said != heard
         said = {control: json.dumps(value).strip(chr(34)) for control, value in found.items()}
-        assert all(f"{name}.{control}={value}" in moved.hash for control, value in said.items())
+        for control, value in said.items():
+            assert f"{name}.{control}={value}" in moved.hash
+            typed = moved.input(control, typed=True)
+            assert not typed.count() or typed.input_value() == value
     assert not any(grip.is_visible() for grip in grips), "they have been seen"
 
 
@@ -680,25 +683,15 @@ def test_a_finger_drags_what_a_mouse_does(
 ) -> None:
     """The page does not scroll away instead."""
     moved = Moved(phone, address, name, "en")
-    moved.figure.evaluate("(figure) => figure.svg.scrollIntoView({ block: 'center' })")
-    box = moved.figure.locator(".live-panel > svg").bounding_box()
-    assert box
-    finger = phone.context.new_cdp_session(phone)
-
-    def touch(kind: str, *at: tuple[float, float]) -> None:
-        points = [
-            {"x": box["x"] + x * box["width"] / 346, "y": box["y"] + y * box["width"] / 346} for x, y in at
-        ]
-        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-
+    touch, place = finger(phone), moved.places()
     places, found = drags[0]
     before, scrolled = moved.state, phone.evaluate("scrollY")
-    touch("touchStart", places[0])
+    touch("Start", place(*places[0]))
     for start, end in itertools.pairwise(places):
         for share in np.linspace(0, 1, 11)[1:]:
-            touch("touchMove", tuple((1 - share) * np.array(start) + share * np.array(end)))
+            touch("Move", place(*((1 - share) * np.array(start) + share * np.array(end)).tolist()))
             phone.evaluate(STILL)
-    touch("touchEnd")
+    touch("End")
     phone.evaluate(STILL)
     assert moved.state == before | found
     assert moved.heard == moved.said
@@ -709,21 +702,17 @@ def test_a_finger_drags_what_a_mouse_does(
 def test_a_finger_that_scrolls_past_changes_nothing(phone: Page, address: str, name: str) -> None:
     """Neither over the drawing nor over a slider."""
     moved = Moved(phone, address, name, "en")
-    finger = phone.context.new_cdp_session(phone)
-
-    def swept(x: float, y: float) -> None:
-        finger.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
-        for step in range(1, 13):
-            place = {"x": x + step / 4, "y": y - 15 * step}
-            finger.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [place]})
-        finger.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-        phone.evaluate(STILL)
-
+    touch = finger(phone)
     for part in (moved.figure.locator(".live-panel > svg"), moved.figure.locator("[type=range]").first):
         part.evaluate("(part) => part.scrollIntoView({ block: 'center' })")
         box, before, scrolled = part.bounding_box(), moved.state, phone.evaluate("scrollY")
         assert box
-        swept(box["x"] + 0.22 * box["width"], box["y"] + 0.3 * box["height"])
+        x, y = box["x"] + 0.22 * box["width"], box["y"] + 0.3 * box["height"]
+        touch("Start", (x, y))
+        for step in range(1, 13):
+            touch("Move", (x + step / 4, y - 15 * step))
+        touch("End")
+        phone.evaluate(STILL)
         assert phone.evaluate("scrollY") > scrolled + 50
         assert moved.state == before
         assert moved.hash == ""
@@ -957,7 +946,7 @@ def test_a_word_of_the_table_of_weights_is_moved_by_a_press(page: Page, address:
 
 def test_a_word_of_the_table_of_weights_is_dragged(page: Page, phone: Page, address: str) -> None:
     moved, touched = (Moved(reader, address, "order-weights", "en") for reader in (page, phone))
-    finger = phone.context.new_cdp_session(phone)
+    touch = finger(phone)
 
     def places(figure: Moved, number: int, row: int, column: int) -> list[tuple[float, float]]:
         figure.figure.evaluate("(figure) => figure.svg.scrollIntoView({ block: 'center' })")
@@ -973,11 +962,10 @@ def test_a_word_of_the_table_of_weights_is_dragged(page: Page, phone: Page, addr
     page.mouse.down()
     page.mouse.move(*end)
     page.mouse.up()
-    for kind, place in zip(
-        ("touchStart", "touchMove", "touchEnd"), (*places(touched, 3, 0, -2), None), strict=True
-    ):
-        points = [{"x": place[0], "y": place[1]}] if place else []
-        finger.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    start, end = places(touched, 3, 0, -2)
+    touch("Start", start)
+    touch("Move", end)
+    touch("End")
     for figure in (moved, touched):
         figure.page.evaluate(STILL)
         assert figure.state["order"] == "021"
@@ -987,12 +975,7 @@ def test_a_word_of_the_table_of_weights_is_dragged(page: Page, phone: Page, addr
 def test_numbers_of_a_step_are_pointed_at(page: Page, address: str) -> None:
     """Pressed or hovered, each lights up what it is made of; what a mouse leaves is as it was."""
     moved = Moved(page, address, "attention-step", "en")
-    moved.figure.evaluate("(figure) => figure.svg.scrollIntoView({ block: 'center' })")
-    box = moved.figure.locator(".live-panel > svg").bounding_box()
-    assert box
-
-    def place(x: float, y: float) -> tuple[float, float]:
-        return box["x"] + x * box["width"] / 346, box["y"] + y * box["width"] / 346
+    place = moved.places()
 
     def lit() -> int:
         return moved.figure.locator("svg g > [stroke='#d55e00']").count()

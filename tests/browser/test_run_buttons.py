@@ -555,22 +555,18 @@ def test_what_no_browser_has_leads_to_the_line_that_runs_it_at_home(phone: Page,
         assert visit.complaints == []
 
 
-NO_STEPS = """const on = Worker.prototype.addEventListener;
+NO_PROGRESS = """const on = Worker.prototype.addEventListener;
 Worker.prototype.addEventListener = function (kind, heard) {
-  on.call(this, kind, (event) => event.data?.type === "step" || heard(event));
+  on.call(this, kind, (event) => event.data?.type === "progress" || heard(event));
 }"""
 TOLD = """() => new MutationObserver(() => {
   const text = document.querySelector(".run-bar [role=status]")?.textContent;
   if (text && text !== (window.told ??= []).at(-1)) told.push(text);
 }).observe(document.body, { subtree: true, childList: true, characterData: true })"""
-NO_PROGRESS = """const on = Worker.prototype.addEventListener;
-Worker.prototype.addEventListener = function (kind, heard) {
-  on.call(this, kind, (event) => event.data?.type === "progress" || heard(event));
-}"""
 
 
 @harmed(Harm("how many MB of how many", script=NO_PROGRESS))
-@harmed(Harm("what it does when all is loaded", script=NO_STEPS))
+@harmed(Harm("what it does when all is loaded", script=NO_PROGRESS.replace("progress", "step")))
 @harmed(Harm("0 px beside the button", style=".run-busy > .run-bar { position: static !important }"))
 def test_how_much_is_loaded_is_said_and_what_does_not_come_is_tried_again(page: Page, address: str) -> None:
     visit = played(page, f"{address}en/{CHAPTER}", WORKER.replace("60)", "300)"))
