@@ -1,7 +1,5 @@
 """posenc.rotary.from_config on every model type of transformers that turns: its frequencies and its turned queries."""
 
-import importlib
-import inspect
 import json
 import re
 from typing import Any
@@ -14,7 +12,8 @@ import posenc
 from posenc.rotary import config as reading
 from posenc.rotary.config import from_config
 from tests.peers import peer
-from tests.posenc.peers.test_from_config_block import HUB, MAPPING
+from tests.posenc.peers.test_from_config_block import HUB
+from tests.posenc.peers.theirs import MAPPING, applied, called, modeling, rotary_module, scaling
 
 TYPES = sorted(reading._model_types())
 # Their class defaults contradict themselves: an odd number of columns would be turned.
@@ -31,58 +30,14 @@ ADDED: dict[str, dict[str, Any]] = {
 }
 # Those that are not read, each with an error that says why; at most a tenth.
 REFUSED = [
-    "blt",
-    "deepseek_v4",
-    "dinov3_vit",
-    "edgetam_video",
-    "efficientloftr",
-    "eomt_dinov3",
-    "ernie4_5_vl_moe_text",
-    "gemma4_vision",
-    "hunyuan_vl_text",
-    "llama4_vision_model",
-    "minimax_m3_vl_text",
-    "minimax_m3_vl_vision",
-    "neomme",
-    "sam2_video",
-    "sam3_tracker_video",
-    "sapiens2",
-    "seamless_m4t",
-    "vjepa2",
-    "wav2vec2-bert",
+    "blt", "deepseek_v4", "dinov3_vit", "edgetam_video", "efficientloftr", "eomt_dinov3", "ernie4_5_vl_moe_text",
+    "gemma4_vision", "hunyuan_vl_text", "llama4_vision_model", "minimax_m3_vl_text", "minimax_m3_vl_vision",
+    "neomme", "sam2_video", "sam3_tracker_video", "sapiens2", "seamless_m4t", "vjepa2", "wav2vec2-bert",
     "wav2vec2-conformer",
-]
+]  # fmt: skip
 OLDEST = ("codegen", "gptj", "roformer")  # their rotation stands in the attention itself
 LENGTHS = ("phi3",)  # frequencies depend on the present length
 OTHER = {"clvp", "musicflamingo"}  # files of several models
-
-
-def modeling(config: Any) -> Any:
-    name = type(config).__module__.replace("configuration_", "modeling_")
-    return (
-        importlib.import_module(name)
-        if importlib.util.find_spec(name)
-        else peer("transformers.models.llama.modeling_llama")
-    )
-
-
-def rotary_module(config: Any) -> Any:
-    """transformers' own rotary embedding of a model, None if it has no such class."""
-    stem = type(config).__name__.removesuffix("Config")
-    vision = any(word in stem for word in ("Vision", "ViT"))
-    found = []
-    for name, made in vars(modeling(config)).items():
-        if inspect.isclass(made) and name.endswith("RotaryEmbedding"):
-            make: Any = made
-            try:
-                alike = next(
-                    (n for n, pair in enumerate(zip(name, stem, strict=False)) if pair[0] != pair[1]),
-                    len(stem),
-                )
-                found.append((("Vision" in name) == vision, alike, make(config)))
-            except (AttributeError, KeyError, ValueError):  # that of another part of the model
-                continue
-    return max(found, key=lambda entry: entry[:2])[2] if found else None
 
 
 def line(rotation: Any) -> np.ndarray:
@@ -125,8 +80,7 @@ def compared(name: str, config: Any, given: dict[str, Any]) -> None:
                 omega = np.unique(omega)[::-1] if len(inv_freq) != len(omega) else omega
             wanted = inv_freq.double().numpy()
             np.testing.assert_allclose(omega, -wanted if name == "nanochat" else wanted, rtol=1e-5, atol=0)
-            scale = getattr(theirs, f"{kind}_attention_scaling" if kind else "attention_scaling", 1.0)
-            assert rotation.scale == pytest.approx(float(scale), rel=1e-6)
+            assert rotation.scale == pytest.approx(scaling(theirs, kind), rel=1e-6)
             turned_alike(rotation, config, theirs, kind)
 
 
@@ -153,51 +107,6 @@ def turned_alike(rotation: Any, config: Any, theirs: Any, kind: str) -> None:
     code = called(theirs, q, places, kind)
     wanted = applied(module, rotation, q, k, code)
     torch.testing.assert_close(ours[0] @ ours[1].mT, wanted[0] @ wanted[1].mT, rtol=1e-3, atol=3e-3)
-
-
-def called(theirs: Any, x: torch.Tensor, places: torch.Tensor, kind: str) -> Any:
-    """Cosines and sines, or complex numbers, of the places."""
-    takes = inspect.signature(theirs.forward).parameters
-    if places.ndim == 2:
-        return theirs(
-            x, places.T[:, None] if len(takes) == 2 and hasattr(theirs, "mrope_section") else places
-        )
-    if "layer_type" in takes and kind:
-        return theirs(x, places[None], kind)
-    return theirs(x, places[None])
-
-
-def applied(module: Any, rotation: Any, q: torch.Tensor, k: torch.Tensor, code: Any) -> Any:
-    """What transformers' function makes of queries and keys."""
-    turned = rotation.rotary_dim
-    if not isinstance(code, tuple):  # complex numbers
-        if "deepseek" in module.__name__:
-            return module.apply_rotary_emb(q, k, code)
-        return [
-            x.transpose(1, 2) for x in module.apply_rotary_emb(q.transpose(1, 2), k.transpose(1, 2), code)
-        ]
-    cos, sin = code
-    if rotation.method == "axial" and hasattr(module, "apply_rotary_pos_emb_vision"):
-        heads_last = [x[0].transpose(0, 1) for x in (q, k)]
-        return [x.transpose(0, 1)[None] for x in module.apply_rotary_pos_emb_vision(*heads_last, cos, sin)]
-    if rotation.method == "axial" and cos.ndim == 2:
-        cos, sin = cos[None], sin[None]
-    turn: Any = getattr(module, "apply_rotary_pos_emb", getattr(module, "apply_rotary_pos_emb_2d", None))
-    if rotation.layout == "interleaved":
-        turn = getattr(module, "apply_rotary_pos_emb_interleave", turn)
-    single = "q" not in inspect.signature(turn).parameters
-
-    def both(*heads: torch.Tensor) -> Any:
-        return [turn(x, cos, sin) for x in heads] if single else turn(*heads, cos, sin)[:2]
-
-    try:
-        return both(q, k)
-    except RuntimeError:  # the model slices, not this function
-        rest = q[..., turned:], k[..., turned:]
-        return [
-            torch.cat(parts, dim=-1)
-            for parts in zip(both(q[..., :turned], k[..., :turned]), rest, strict=True)
-        ]
 
 
 @pytest.mark.parametrize("name", [name for name in TYPES if name not in {*REFUSED, *OTHER, *OLDEST}])

@@ -3,19 +3,16 @@
 Each configuration comes in two forms: config.json as on the hub, and what to_dict() of transformers makes of it.
 """
 
-import inspect
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
 from posenc.rotary import config
-from tests.peers import peer
+from tests.posenc.peers.theirs import MAPPING, applied, called, modeling, rotary_module, scaling
 from tests.taken import block
-
-peer("transformers")
-MAPPING = peer("transformers.models.auto.configuration_auto").CONFIG_MAPPING
 
 
 def sizes(hidden: int, heads: int, limit: int, **more: Any) -> dict[str, Any]:
@@ -157,52 +154,20 @@ def rope_of() -> Any:
     return block("from_config").Rope
 
 
-def modeling(config: Any) -> Any:
-    return peer(type(config).__module__.replace("configuration_", "modeling_"))
-
-
-def rotary(config: Any, kind: str | None = None) -> tuple[torch.Tensor, float, Any]:
-    """Frequencies, attention factor and the module of transformers' own rotary embedding."""
-    for name, made in vars(modeling(config)).items():
-        takes = inspect.signature(made.__init__).parameters if inspect.isclass(made) else {}
-        if name.endswith("RotaryEmbedding") and "Vision" not in name and "config" in takes:
-            theirs = made(config)
-            prefix = f"{kind}_" if kind else ""
-            scaling = getattr(theirs, f"{prefix}attention_scaling", getattr(theirs, "attention_scaling", 1.0))
-            return getattr(theirs, f"{prefix}inv_freq").double(), float(scaling), theirs
-    raise AssertionError(f"no rotary embedding beside {type(config)}")
-
-
-def same(rope: Any, config: Any, kind: str | None = None) -> None:
-    omega, scale, _ = rotary(config, kind)
+def same(rope: Any, config: Any, kind: str = "") -> None:
+    theirs = rotary_module(config)
+    omega = getattr(theirs, f"{kind}_inv_freq" if kind else "inv_freq").double()
     assert rope.omega.shape == omega.shape
     torch.testing.assert_close(rope.omega, omega, rtol=1e-5, atol=0)
-    assert rope.scale == pytest.approx(scale, rel=1e-6)
+    assert rope.scale == pytest.approx(scaling(theirs, kind), rel=1e-6)
 
 
 def same_scores(rope: Any, config: Any) -> None:
     """Queries and keys turned by transformers' own function; scores, for some change the order of columns."""
-    theirs, module = rotary(config)[2], modeling(config)
     q, k = torch.randn(2, 1, 2, 30, rope.width, generator=torch.Generator().manual_seed(0))
-    code = theirs(q, torch.arange(30)[None])
-    if isinstance(code, tuple):
-        cos, sin = code
-        name = "apply_rotary_pos_emb"
-        if rope.layout == "interleaved":  # of MLA: it changes the order of the columns
-            name = next((n for n in (f"{name}_interleave", name) if hasattr(module, n)), name)
-        turn = getattr(module, name)
-        turned = 2 * len(rope.omega)
-        try:
-            wanted = turn(q, k, cos, sin)[:2]
-        except RuntimeError:  # the model slices, not this function
-            heads = turn(q[..., :turned], k[..., :turned], cos, sin)[:2]
-            rest = (q[..., turned:], k[..., turned:])
-            wanted = [torch.cat(both, dim=-1) for both in zip(heads, rest, strict=True)]
-    elif "deepseek" in module.__name__:
-        wanted = module.apply_rotary_emb(q, k, code)
-    else:
-        pair = module.apply_rotary_emb(q.transpose(1, 2), k.transpose(1, 2), code)
-        wanted = [x.transpose(1, 2) for x in pair]
+    code = called(rotary_module(config), q, torch.arange(30), "")
+    rotation = SimpleNamespace(layout=rope.layout, method="", rotary_dim=2 * len(rope.omega))
+    wanted = applied(modeling(config), rotation, q, k, code)
     torch.testing.assert_close(rope(q) @ rope(k).mT, wanted[0] @ wanted[1].mT, rtol=1e-3, atol=2e-3)
 
 

@@ -16,7 +16,6 @@ peer("transformers")  # before what cannot be imported without it
 
 from tests.posenc.peers.test_from_config import (  # noqa: E402
     ADDED,
-    MAPPING,
     OLDEST,
     OTHER,
     REFUSED,
@@ -26,8 +25,8 @@ from tests.posenc.peers.test_from_config import (  # noqa: E402
     line,
     older,
     reading,
-    rotary_module,
 )
+from tests.posenc.peers.theirs import MAPPING, rotary_module  # noqa: E402
 
 UNREAD = {name: row["unread"].split() for name, row in reading._model_types().items()}
 NAMES = [

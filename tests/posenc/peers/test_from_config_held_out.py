@@ -16,7 +16,6 @@ peer("transformers")  # before what cannot be imported without it
 
 from tests.posenc.peers.test_from_config import (  # noqa: E402
     ADDED,
-    MAPPING,
     OLDEST,
     OTHER,
     REFUSED,
@@ -24,11 +23,10 @@ from tests.posenc.peers.test_from_config import (  # noqa: E402
     compared,
     default,
     line,
-    modeling,
     reading,
-    rotary_module,
 )
 from tests.posenc.peers.test_from_config_block import LLAMA3, YARN, sizes  # noqa: E402
+from tests.posenc.peers.theirs import MAPPING, modeling, rotary_module  # noqa: E402
 
 M_YARN = {
     "type": "yarn",
@@ -148,13 +146,8 @@ def test_dynamic_scaling_begins_where_transformers_begins(given: dict[str, int])
 
 NOT_LOADED = peer("huggingface_hub.errors").StrictDataclassError
 LEFT_OUT = (
-    "head_dim",
-    "kv_channels",
-    "attention_head_dim",
-    "per_layer_config",
-    "qk_rope_head_dim",
-    "rope_parameters",
-)
+    "head_dim", "kv_channels", "attention_head_dim", "per_layer_config", "qk_rope_head_dim", "rope_parameters",
+)  # fmt: skip
 FEWEST = {"head_dim": 90, "rope_parameters": 100, "qk_rope_head_dim": 10}  # that are read all the same
 
 

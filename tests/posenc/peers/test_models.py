@@ -11,10 +11,10 @@ from tests.peers import peer
 
 peer("transformers")  # before what cannot be imported without it
 
-from tests.posenc.peers.test_from_config import MAPPING, OLDEST, compared  # noqa: E402
+from tests.posenc.peers.test_from_config import OLDEST, compared  # noqa: E402
+from tests.posenc.peers.theirs import MAPPING  # noqa: E402
 
 MODELS = [model for model in released_models() if model.model_type]
-NESTED = ("gemma3_text", "gemma4_text")
 
 
 def held(model: ReleasedModel) -> None:
