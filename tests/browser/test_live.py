@@ -556,9 +556,9 @@ def test_figures_share_an_address_and_say_what_was_done_when_it_is_done(page: Pa
     assert moved.state["t"] == 2, "a value that it does not take"
 
 
-def _round(centre: tuple[float, float], *angles: float, radius: float = 34) -> list[tuple[float, float]]:
+def _round(centre: tuple[float, float], *angles: float) -> list[tuple[float, float]]:
     """Places on a circle, by their angles counter-clockwise from the right."""
-    return [(centre[0] + radius * np.cos(angle), centre[1] - radius * np.sin(angle)) for angle in angles]
+    return [(centre[0] + 34 * np.cos(angle), centre[1] - 34 * np.sin(angle)) for angle in angles]
 
 
 # What is dragged in a drawing, in its own units, and what is found there, one after the other.

@@ -77,9 +77,9 @@ def table(browser: Browser, address: str) -> Iterator[Page]:
         yield page
 
 
-def column(page: Page, number: int, shown: bool = True) -> list[str]:
+def column(page: Page, number: int) -> list[str]:
     cells = page.locator(f".answers tbody tr > :nth-child({number})").all()
-    return [cell.inner_text() for cell in cells if cell.is_visible() or not shown]
+    return [cell.inner_text() for cell in cells if cell.is_visible()]
 
 
 def test_an_output_is_set_as_a_table() -> None:

@@ -188,15 +188,9 @@ def test_gradients_reach_positions(given: Call) -> None:
 
 # Products that autocast makes as it likes, and columns for the dtype that attention runs in.
 AUTOCAST = (
-    "disentangled_scores",
-    "fire_bias",
-    "four_terms",
-    "shaw_attention",
-    "shaw_scores",
-    "shaw_values",
-    "positional_scores",
-    "add_alibi_columns",
-)
+    "disentangled_scores", "fire_bias", "four_terms", "shaw_attention", "shaw_scores", "shaw_values",
+    "positional_scores", "add_alibi_columns",
+)  # fmt: skip
 
 
 @calls("given", WITH_ARRAYS)

@@ -464,11 +464,8 @@ CHECKS: dict[str, Check] = {
 
 
 AUTOCAST = {"rope_attention", "position_checks"}  # whose projections, or models, are autocast's
-ONE_FORMAT = {
-    "layout_probe",
-    "graph_codes",
-    "position_checks",
-}  # whose checks choose their formats by themselves
+# Whose checks choose their formats by themselves.
+ONE_FORMAT = {"layout_probe", "graph_codes", "position_checks"}
 
 
 def test_each_block_is_checked_and_runs_without_posenc() -> None:

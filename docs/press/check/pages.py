@@ -507,9 +507,9 @@ def named(names: Iterable[str], books: Mapping[str, Mapping[str, Page]]) -> dict
     }
 
 
-def labs_of_books(docs: Path = ROOT / "docs") -> dict[str, dict[str, Page]]:
+def labs_of_books() -> dict[str, dict[str, Page]]:
     """The labs, likewise: labs_of_books()["zh"]["labs/masks.md"]."""
     return {
-        language: {f"labs/{path.name}": read(path) for path in labs.of_book(docs / language)}
+        language: {f"labs/{path.name}": read(path) for path in labs.of_book(ROOT / "docs" / language)}
         for language in LANGUAGES
     }

@@ -146,12 +146,12 @@ def _with_bold_that_ends(line: str) -> str:
     return re.sub(r"\*\*([^*]+)\*\*", mended, line)
 
 
-def _around(old: str, new: str, margin: int = 8) -> tuple[str, str]:
+def _around(old: str, new: str) -> tuple[str, str]:
     """The part of both texts in which they differ, with a few characters on either side."""
     changes = [op for op in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if op[0] != "equal"]
     _, a, b, c, d = changes[0]
-    left, right = min(a, margin), margin
-    return _whole(old, a - left, b + right), _whole(new, c - left, d + right)
+    left = min(a, 8)
+    return _whole(old, a - left, b + 8), _whole(new, c - left, d + 8)
 
 
 def _whole(text: str, start: int, end: int) -> str:

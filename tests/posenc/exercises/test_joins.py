@@ -76,7 +76,7 @@ def _hidden(
 
 def _video(
     parts: Any, per_second: float, *, step: Any = lambda seconds, rate: seconds * rate, shift: Any = 1,
-    go_on: Any = lambda found, start, tokens: math.floor(found.max()) + 1, words: Any = 1, axes: str = "tij",
+    go_on: Any = lambda found, start, tokens: math.floor(found.max()) + 1, words: Any = 1,
 ) -> Any:  # fmt: skip
     start, tokens, found = 0, 0, []
     for part in parts:

@@ -33,15 +33,11 @@ def _bias(
     return np.where(hide & (np.arange(n) > np.arange(n)[:, None]), -np.inf, sign * np.array(sums))
 
 
-def _sink(
-    s: Any, sink: float, axis: int = 1, shift: bool = True, both: bool = True, keep: bool = False
-) -> Any:
+def _sink(s: Any, sink: float, shift: bool = True, keep: bool = False) -> Any:
     wide = np.hstack([s, np.full((len(s), 1), sink)])
     top = wide.max(axis=1, keepdims=True) if shift else np.zeros((len(s), 1))
     powers = np.exp(wide - top)
-    if not both:  # the sink is not shifted
-        powers[:, -1] = np.exp(sink)
-    weights = powers / powers.sum(axis=axis, keepdims=True)
+    weights = powers / powers.sum(axis=1, keepdims=True)
     return weights if keep else weights[:, :-1]
 
 

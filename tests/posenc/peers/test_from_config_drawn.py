@@ -35,11 +35,8 @@ NAMES = [
     if name not in {*REFUSED, *OTHER, *OLDEST, "molmo2_text"}  # it stretches some layers
     and "scaling" not in UNREAD[name]
 ]
-KEPT = (
-    "partial_rotary_factor",
-    "mrope_section",
-    "mrope_interleaved",
-)  # they say which columns turn, and for what
+# They say which columns turn, and for what.
+KEPT = ("partial_rotary_factor", "mrope_section", "mrope_interleaved")
 original = {"original_max_position_embeddings": st.sampled_from([2048, 4096, 32768])}
 mscales = st.sampled_from(
     [{}, {"mscale": 1.0, "mscale_all_dim": 1.0}, {"mscale": 0.5, "mscale_all_dim": 0.707}]
