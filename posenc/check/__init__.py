@@ -13,14 +13,18 @@ chunks      why chunks do
 afterpads   why decoding after pads does
 places      at which positions tokens after a cache are put
 held        what a cache holds and hands over
+handed      keys on their way from the cache to the scores
 seen        what attention gets, and which keys a call after a cache shows
 pads        masks and pads against one pass without any
 undermask   which layer a mask changes that must not
 generating  positions that generate() of transformers gives a model
 sources     models with an encoder and a decoder, part by part
+crossed     cross-attention whose scores hold more than products
 masks       which tokens reach which
+documents   documents that are packed into one row, and their mask
 lengths     what happens at the last position and beyond; positions in short formats
 loading     frequencies and the configuration; a model that is saved, or emptied, and loaded
+instances   code that belongs to one instance of a model
 guesses     usual mistakes in frequencies, by their names
 rotations   queries and keys as they are turned, and the configuration
 rotated     what a rotary function gets and gives back

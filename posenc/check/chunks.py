@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from posenc.check.handed import changed_on_the_way
 from posenc.check.held import wrong_in_cache
 from posenc.check.masks import reach, replaced
 from posenc.check.models import Called, change
@@ -48,7 +49,15 @@ class Chunks:
         return cache
 
     def cause(self) -> str:
-        causes = self.by_length, self.read, self.later, self.in_a_layer, self.in_the_cache, self.seen
+        causes = (
+            self.by_length,
+            self.read,
+            self.later,
+            self.in_a_layer,
+            self.in_the_cache,
+            self.handed,
+            self.seen,
+        )
         return first_of(*causes) or f"positions within the {self.name} chunk, and its mask"
 
     def by_length(self) -> str:
@@ -82,6 +91,11 @@ class Chunks:
             return ""
         return wrong_in_cache(
             self.called, self.text, copy.deepcopy(self._cache()), self.start, len(self.chunk[0])
+        )
+
+    def handed(self) -> str:
+        return (
+            changed_on_the_way(self.called, self.text, self.start, len(self.chunk[0])) if self.number else ""
         )
 
     def in_a_layer(self) -> str:

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from posenc.check.buckets import check_buckets
 from posenc.check.compiled import check_compile
 from posenc.check.decoding import check_decoding
+from posenc.check.documents import packed_apart
 from posenc.check.faraway import FAR, GIVEN
-from posenc.check.generating import check_generate
+from posenc.check.generating import OWN_TOKEN, check_generate
 from posenc.check.lengths import check_length, check_precision
 from posenc.check.loading import OTHERS, check_loading
 from posenc.check.masks import check_mask
@@ -21,7 +22,7 @@ from posenc.check.order import check_order, check_shift
 from posenc.check.report import Finding, Report
 from posenc.check.rotations import check_rotation
 from posenc.check.scales import check_scale
-from posenc.check.slopes import check_slopes
+from posenc.check.slopes import UNREAD, check_slopes
 from posenc.check.sources import check_source, encoder_and_decoder
 from posenc.check.turns import OTHERWISE
 
@@ -100,7 +101,11 @@ def _found(
     # Wrong slopes or buckets in one pass come before what decoding makes of them.
     findings += [each for each in biased if not each.ok]
     findings += [*(turned if leads else ()), *shift, *decoding, *check_length(model, ids).findings]
-    findings += [found for found in generated if found.verdict != "left out"]
+    findings += [
+        found for found in generated if found.verdict != "left out" or found.says in (UNREAD, OWN_TOKEN)
+    ]
+    if all(each.ok for part in first for each in part):
+        findings += packed_apart(model, ids)
     if isinstance(model, nn.Module):
         findings += check_precision(model, ids).findings
     else:

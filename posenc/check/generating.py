@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from posenc.check.models import Called, change, first_position, some_tokens, tolerance
+from posenc.check.models import Called, change, first_position, has_own_masks, some_tokens, tolerance
 from posenc.check.report import Finding, Report
 from posenc.check.weights import ERRORS
 
 __all__ = ["calls_of_generate", "check_generate"]
 
 _STEPS = 4
+
+OWN_TOKEN = "it adds a token of its own and a perm_mask, which one pass does not have"
 
 
 def check_generate(model: Any, ids: Tensor | None = None) -> Report:
@@ -39,6 +41,8 @@ def check_generate(model: Any, ids: Tensor | None = None) -> Report:
     called, ids = Called(model), some_tokens(model, ids)
     if not getattr(model, "can_generate", lambda: False)():
         return Report((_left("generate", "the model has no generate"),))
+    if has_own_masks(model):
+        return Report((_left("generate", OWN_TOKEN),))
     row, pads = ids[:1, :8], 3
     padded = torch.cat([row[:, :1].expand(1, pads), row[:, :-pads]], dim=1)
     both, mask = torch.cat([row, padded]), torch.ones_like(torch.cat([row, padded]))

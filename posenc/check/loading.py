@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.check.guesses import frequency_cause
+from posenc.check.instances import own_code
 from posenc.check.models import Called, change, some_tokens, text_config, tolerance
 from posenc.check.report import Finding, Report
 from posenc.rotary import from_config
@@ -188,5 +189,7 @@ def _same(
     says = "outputs become NaN" if math.isnan(size) else f"outputs differ by {size:.2g}"
     if odd:
         look = f"{odd[0]}: the buffer is not what it was, because it is not in the state dict; make it anew"
+    if hidden := own_code(model):
+        look = f"{hidden}: code of this instance that is not in its class, so nothing that is loaded has it"
     # to_empty is somebody's choice, and from_pretrained is the way in.
     return Finding(what, "FAULT" if what == "saved and loaded" else "note", says, size, look, section)

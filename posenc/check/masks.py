@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from posenc._checks import integer
-from posenc.check.models import Called, change, some_tokens, text_config, tolerance
+from posenc.check.models import Called, change, has_own_masks, some_tokens, text_config, tolerance
 from posenc.check.report import Finding, Report
 from posenc.check.weights import blank_weights
 from posenc.masks import causal_mask, document_ids, document_mask, document_positions
@@ -81,6 +81,8 @@ def check_mask(
     if documents is not None:
         return _packed(called, ids, documents)
     n, sees = ids.shape[1], reach(called, ids)
+    if meant is None and has_own_masks(model):
+        meant = "full"
     if meant is None and any(word in type(model).__name__ for word in ("CausalLM", "LMHead")):
         meant = "causal"
     if meant is None and "MaskedLM" in type(model).__name__:

@@ -92,6 +92,11 @@ def text_config(model: Any) -> Any:
     return config.get_text_config() if hasattr(config, "get_text_config") else config
 
 
+def has_own_masks(model: Any) -> bool:
+    """Whether who sees whom is told with each call, as in XLNet, where without a perm_mask all see all."""
+    return isinstance(model, nn.Module) and "perm_mask" in inspect.signature(model.forward).parameters
+
+
 def some_tokens(model: Any, ids: Tensor | None, least: int = 12) -> Tensor:
     """`ids`, or two texts of random tokens that a model with a configuration or an embedding knows."""
     if ids is not None:

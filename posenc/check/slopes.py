@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import sys
+from contextlib import ExitStack
 from typing import Any
 from unittest import mock
 
 import numpy as np
-from torch import Tensor
+from torch import Tensor, nn
 
 from posenc.alibi import alibi_slopes
 from posenc.check.models import Called, some_tokens, text_config
@@ -18,6 +19,7 @@ from posenc.check.weights import blank_weights
 __all__ = ["check_slopes"]
 
 _WHAT, _SECTION = "slopes of ALiBi", "alibi#slopes"
+UNREAD = "no slope or bias for each head comes from functions with alibi in their names"
 
 
 def check_slopes(model: Any, ids: Tensor | None = None) -> Report:
@@ -41,6 +43,13 @@ def check_slopes(model: Any, ids: Tensor | None = None) -> Report:
     Source: a check of this book, explained in check.md#comparisons.
     """
     called, ids = Called(model), some_tokens(model, ids)
+    parts = model.modules() if isinstance(model, nn.Module) else ()
+    methods = [
+        (part, name)
+        for part in parts
+        for name in dir(part)
+        if "alibi" in name and callable(getattr(part, name))
+    ]
     home, made = sys.modules.get(type(model).__module__), list[Tensor]()
 
     def recorder(function: Any) -> Any:
@@ -52,7 +61,13 @@ def check_slopes(model: Any, ids: Tensor | None = None) -> Report:
         return recorded
 
     functions = {name: each for name, each in vars(home).items() if "alibi" in name and callable(each)}
-    with mock.patch.dict(vars(home), {name: recorder(each) for name, each in functions.items()}):
+    with ExitStack() as stack:
+        stack.enter_context(
+            mock.patch.dict(vars(home), {name: recorder(each) for name, each in functions.items()})
+        )
+        for part, name in methods:  # those of an instance hide those of its class, and call no function
+            patched = {name: recorder(getattr(part, name))}
+            stack.enter_context(mock.patch.dict(vars(part), patched))
         called(ids[:1])
     heads = getattr(text_config(model), "num_attention_heads", 0)
     # a number for each head, or a bias that grows by it from key to key
@@ -61,6 +76,8 @@ def check_slopes(model: Any, ids: Tensor | None = None) -> Report:
     uneven = [bias for bias in made if bias.ndim > 1 and _uneven(bias.diff(dim=-1))]
     if not steps:
         says = "no function with alibi in its name was called"
+        if made or (functions and getattr(text_config(model), "alibi", functions)):
+            says = UNREAD
         return Report((Finding(_WHAT, "left out", says, math.nan, "", _SECTION),))
     found, wanted = steps[0].abs().numpy(), np.asarray(alibi_slopes(heads))
     off = float(np.abs(found / wanted - 1).max())

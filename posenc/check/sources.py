@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from posenc.check.crossed import added_to_scores
 from posenc.check.generating import calls_of_generate
 from posenc.check.models import Called, change
 from posenc.check.report import Finding
@@ -80,6 +81,9 @@ def check_source(model: Any, decoder: nn.Module, ids: Tensor) -> list[Finding]:
     if not turned <= limit:
         says = f"outputs differ by {turned:.2g} when what the encoder gives comes in reverse order"
         findings = [Finding("cross-attention", "FAULT", says, turned, _seen(decoder, row, source), section)]
+    elif look := added_to_scores(decoder, row, source.shape[1]):
+        says = "the weights of a layer are not all equal where its products are 0"
+        findings = [Finding("cross-attention", "FAULT", says, math.nan, look, section)]
     says = f"the same outputs, to {pads:.1g}"
     findings.append(Finding("pads of the source", "ok", says, pads, "", "masks#key-mask"))
     if not pads <= limit:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from posenc.check.handed import changed_on_the_way
 from posenc.check.held import held_by, wrong_in_cache
 from posenc.check.masks import reach, replaced
 from posenc.check.models import Called, change, counted
@@ -42,6 +43,7 @@ class Steps:
             self.lost,
             self.in_a_layer,
             self.seen,
+            lambda: changed_on_the_way(self.called, self.ids, self.start),
             self.queries,
         ) or (
             "positions of new tokens, or keys in the cache (turned twice or not at all, in another order): outputs "

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from posenc.check.models import Called, change, tolerance
 
-__all__ = ["blank_steps", "blank_weights"]
+__all__ = ["blank_steps", "blank_weights", "weights_of"]
 
 ERRORS = RuntimeError, IndexError, ValueError, TypeError, AttributeError
 
@@ -67,6 +67,11 @@ def _blank(model: Any, row: Tensor) -> nn.Module | None:
             for parameter in part.parameters(recurse=False):
                 parameter.data = torch.zeros_like(parameter)
     return blank
+
+
+def weights_of(model: nn.Module, row: Tensor, shape: tuple[int, int]) -> list[tuple[nn.Module, Tensor]]:
+    """What layers give back in one pass that are weights (heads, length, keys) of so many queries and keys."""
+    return _weights(model, lambda: Called(model)(row), shape)
 
 
 def _weights(
