@@ -62,7 +62,8 @@ def check_mask(
         model, ids: as in `posenc.check.check_order`. The first row is used.
         meant: "causal", "full", or a bool tensor (length, length), True where a token must NOT reach an output, as
             in `posenc.causal_mask`; through several layers a token reaches further than in one. If None, "causal"
-            for a class whose name says so (ForCausalLM), or if most outputs do not see the tokens after them.
+            for a class whose name says so (ForCausalLM), or if most outputs do not see the tokens after them; "full"
+            for a model that takes a perm_mask, as XLNet.
         documents: lengths of texts that are packed into one row, at least two. The model is then called without a
             mask, with positions that begin at 0 in each document if it takes any, and each document must give what
             it gives alone. Wrap a model that is told of documents otherwise in a function of ids.
