@@ -12,6 +12,7 @@ from torch import Tensor
 from posenc.check.masks import check_mask
 from posenc.check.models import Called, text_config
 from posenc.check.report import Finding
+from posenc.check.weights import ERRORS
 from posenc.masks import document_ids, document_mask, document_positions
 
 __all__ = ["packed_apart"]
@@ -29,7 +30,10 @@ def packed_apart(model: Any, ids: Tensor) -> list[Finding]:
         return []
     lengths.append(ids.shape[1] - sum(lengths))
     numbers = document_ids(torch.tensor(lengths))
-    masks = _masks(called, ids[:1], document_positions(numbers)[None].to(ids.device))
+    try:
+        masks = _masks(called, ids[:1], document_positions(numbers)[None].to(ids.device))
+    except ERRORS:
+        return []
     apart = document_mask(numbers)
     if not any(mask is None or bool(mask.cpu()[..., apart].any()) for mask in masks):
         return []
