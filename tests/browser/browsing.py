@@ -408,11 +408,8 @@ def light(page: Visit) -> list[str]:
 
 
 @VISIT(
-    (
-        "<script>setTimeout(() => document.querySelector('h1').style.marginTop = '300px', 50)</script>",
-        "shifts by",
-    )
-)
+    ("<script>setTimeout(() => document.querySelector('h1').style.marginTop = '300px', 50)</script>", "shifts by")
+)  # fmt: skip
 def steady(page: Visit) -> list[str]:
     return [f"the layout shifts by {page.shift:.3f}"] if page.shift > SHIFT else []
 

@@ -36,16 +36,12 @@ def test_each_column_gets_its_room() -> None:
     "rows",
     [
         ("no position  0.23", "sinusoidal   1.00", "RoPE         0.97"),  # nothing is wide
-        (
-            "斜率 1/2   最近   5 个键",
-            "斜率 1/4   最近  10 个键",
-            "斜率 1/128 最近 295 个键",
-        ),  # all are as wide
+        ("斜率 1/2   最近   5 个键", "斜率 1/4   最近  10 个键", "斜率 1/128 最近 295 个键"),  # all are as wide
         ("帧 [ 13  34  62]", "按时间：最多差 0.0133 秒", "按序号：最多差 5.98 秒"),  # no column
         ("学习率最好：", "   0.001   0", "   0.003  51", "只用 0.003：17"),  # an indent
         ("有  一", "两行  二"),  # two lines are no table
         ("",),
     ],
-)
+)  # fmt: skip
 def test_what_stands_in_no_columns_is_left_as_it_is(rows: tuple[str, ...]) -> None:
     assert not any(gaps(*rows))

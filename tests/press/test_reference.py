@@ -31,21 +31,11 @@ def test_a_name_without_an_entry_and_an_entry_without_a_name_are_named() -> None
 @pytest.mark.parametrize(
     ("file", "old", "new", "fault"),
     [
-        (
-            "zh/alibi.md",
-            "{#formula}",
-            "",
-            "alibi.alibi_bias is explained in zh/alibi.md#formula, which is not there",
-        ),
-        (
-            "en/api/alibi.md",
-            "<!-- made",
-            "<!-- Made",
-            "docs/en/api: not once <!-- made: api alibi.formulas -->",
-        ),
+        ("zh/alibi.md", "{#formula}", "", "alibi.alibi_bias is explained in zh/alibi.md#formula, which is not there"),
+        ("en/api/alibi.md", "<!-- made", "<!-- Made", "docs/en/api: not once <!-- made: api alibi.formulas -->"),
         ("en/api/alibi.md", "formulas", "layers", "docs/api.yml has no alibi.layers for this page"),
     ],
-)
+)  # fmt: skip
 def test_a_section_that_is_not_there_is_named(
     tmp_path: Path, file: str, old: str, new: str, fault: str
 ) -> None:
@@ -63,16 +53,10 @@ def test_a_section_that_is_not_there_is_named(
     [
         ("<p><code>posenc.alibi.alibi_bias</code> <code>alibi_bias()</code></p>", 1),  # once in a section
         ("<code>alibi_bias</code><h3>B</h3><code>posenc.alibi_bias</code>", 2),
-        (
-            "<h2><code>alibi_bias</code></h2><a><code>alibi_bias</code></a><pre><code>alibi_bias</code></pre>",
-            0,
-        ),
-        (
-            "<code>turns</code> <code>alibi_bia</code> <code>alibi_bias(m, 4)</code>",
-            0,
-        ),  # a word, a slip, a call
+        ("<h2><code>alibi_bias</code></h2><a><code>alibi_bias</code></a><pre><code>alibi_bias</code></pre>", 0),
+        ("<code>turns</code> <code>alibi_bia</code> <code>alibi_bias(m, 4)</code>", 0),  # a word, a slip, a call
     ],
-)
+)  # fmt: skip
 def test_code_in_a_line_that_is_a_name_leads_to_its_entry(html: str, leads: int) -> None:
     found = reference.linked(html, "labs/masks.py")
     assert found.count('<a class="api-link" href="../api/alibi.html#alibi_bias"><code>') == leads
@@ -141,13 +125,9 @@ def turned(x: Array, frequencies: Array, base: float) -> Array:
         ("    Returns:\n        Array (n, dim).\n", "", "no `Returns:`"),
         ("    Raises:\n        ValueError: base is at most 0.\n", "", "no `Raises:`, and it raises"),
         (">>> ", "", "no example, here or in a block of the page that explains it"),
-        (
-            "ValueError: base is at most 0.",
-            "base is wrong",
-            "Failed to get 'exception: description' pair from",
-        ),
+        ("ValueError: base is at most 0.", "base is wrong", "Failed to get 'exception: description' pair from"),
     ],
-)
+)  # fmt: skip
 def test_what_a_docstring_lacks_is_named(old: str, new: str, fault: str) -> None:
     assert lacking(GOOD) == []
     assert fault in "\n".join(lacking(GOOD.replace(old, new)))

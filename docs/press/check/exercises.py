@@ -21,15 +21,9 @@ _ANSWER = '??? success "Answer"\n'
     ("en", _LAST, f"{_LAST}\n\n{_ONE}paper -->\n{_ANSWER}", 33, "no ??? tip"),
     ("en", _LAST, f"{_LAST}\n\n{_ONE}paper -->", 33, "no ??? success"),
     ("en", _LAST, f"{_LAST}\n\n{_ONE}paper teachers -->\n{_ANSWER}", 33, "stands on the page"),
-    (
-        "en",
-        _LAST,
-        f"{_LAST}\n\n{_ONE}paper teachers -->",
-        33,
-        "docs/solutions/en/page.md has no {#where-next-e}",
-    ),
+    ("en", _LAST, f"{_LAST}\n\n{_ONE}paper teachers -->", 33, "docs/solutions/en/page.md has no {#where-next-e}"),
     ("en", _LAST, f"{_LAST}\n\n{_ONE}code -->", 33, 'no @exercise("where-next-e") in posenc/exercises'),
-)
+)  # fmt: skip
 def whole_exercises(page: Page, language: str) -> Faults:
     """Each has a comment, an id that begins with its chapter, a hint, an answer in one place, and in code a check."""
     lines = page.text.split("\n")

@@ -177,14 +177,8 @@ _NO_PAPER = "## Last {#sources}\n\n- Nobody, *No Paper*, 2017."
 
 @of_page(
     ("en", "## Last {#where-next}", _NO_PAPER, 33, "docs/references.bib has no entry for this paper"),
-    (
-        "en",
-        "## Last {#where-next}",
-        f"{_NO_PAPER[:22]} [x](https://arxiv.org/abs/0000.00000)",
-        33,
-        "no entry",
-    ),
-)
+    ("en", "## Last {#where-next}", f"{_NO_PAPER[:22]} [x](https://arxiv.org/abs/0000.00000)", 33, "no entry"),
+)  # fmt: skip
 def papers(page: Page, language: str) -> Faults:
     """Each paper among the sources has an entry in docs/references.bib (references.py)."""
     for line, source in references.sources(page.text):

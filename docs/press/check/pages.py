@@ -107,14 +107,8 @@ FORM = ("goals", "in-one-minute", "take", "false", "key-points", "check-yourself
     ("en", "## One {#one}", "## One {#goals}", 7, "no section #in-one-minute"),
     ("en", "- Two rows", "## B {#false}\n\n- Two rows", 35, "#false comes after #where-next"),
     ("en", "## One {#one}", "## One {#goals}", 1, "no `minutes`"),
-    (
-        "en",
-        "## One {#one}",
-        "## One {#goals}\n\n- a\n- b\n- c\n- d\n\n## Two {#two}",
-        7,
-        "4 goals, at most 3",
-    ),
-)
+    ("en", "## One {#one}", "## One {#goals}\n\n- a\n- b\n- c\n- d\n\n## Two {#two}", 7, "4 goals, at most 3"),
+)  # fmt: skip
 def form(page: Page, language: str) -> Faults:
     """A chapter has its sections, in one order, and three goals; a draft may have them yet to come."""
     at = {heading.id: heading.line for heading in page.headings}

@@ -36,15 +36,9 @@ def _new(question: str, least: int = 1) -> str:
     ("en", _OLD, _new(f"### Q? {{#q}}\n\nOne: 0.5.\n{_ARROW}"), 10, "1 sentences, not 2"),
     ("en", _OLD, _new("### Q? {#q}\n\nOne. Two."), 10, "two sentences on a line and a link"),
     ("en", _OLD, _new(f"### Q? {{#q}}\n\nOne. Two.\n{_ARROW}".replace("#att", "#at")), 10, "leads nowhere"),
-    (
-        "en",
-        _OLD,
-        _new(f"### Q? {{#q}}\n\nOne. Two.\n{_ARROW}".replace("a set", "set")),
-        10,
-        "the link is called",
-    ),
+    ("en", _OLD, _new(f"### Q? {{#q}}\n\nOne. Two.\n{_ARROW}".replace("a set", "set")), 10, "the link is called"),
     ("en", _OLD, _new(f"### Q? {{#q}}\n\nOne. It is 77.\n{_ARROW}"), 10, "77 does not stand in order.md#att"),
-)
+)  # fmt: skip
 def answered(page: Page, language: str) -> Faults:
     """Each ### is a question with two sentences and a link to a section, whose numbers they have."""
     asked = [heading for heading in page.headings if heading.level == 3] if page.meta.get("questions") else []

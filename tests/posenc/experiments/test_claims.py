@@ -23,22 +23,12 @@ def test_a_claim_has_its_verdict(name: str) -> None:
 @pytest.mark.parametrize(
     ("module", "patched", "fault", "name"),
     [
-        (
-            formulas,
-            "sinusoidal_wavelengths",
-            lambda dim: np.geomspace(1, 1e4, dim) * 2 * np.pi,
-            "longest-wavelength",
-        ),
+        (formulas, "sinusoidal_wavelengths", lambda dim: np.geomspace(1, 1e4, dim) * 2 * np.pi, "longest-wavelength"),
         (code, "sinusoidal_encoding", lambda n, dim: np.zeros((n, dim)), "from-zero-or-one"),
-        (
-            code,
-            "alibi_slopes",
-            lambda heads: 2.0 ** (-8 * np.arange(1, heads + 1) / heads),
-            "slopes-by-formula",
-        ),
+        (code, "alibi_slopes", lambda heads: 2.0 ** (-8 * np.arange(1, heads + 1) / heads), "slopes-by-formula"),
         (longer, "_trained", lambda scheme, task: [1.0, 1.0, 1.0], "rotary-extrapolates"),
     ],
-)
+)  # fmt: skip
 def test_a_fault_is_seen(
     monkeypatch: pytest.MonkeyPatch, module: Any, patched: str, fault: Callable[..., Any], name: str
 ) -> None:
