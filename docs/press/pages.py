@@ -192,6 +192,12 @@ class Page:
         """The release with which the page may still be behind its twin: `behind: 0.2.0`."""
         return str(self.meta.get("behind") or "")
 
+    def below(self, heading: Heading, whole: bool = False) -> str:
+        """The text between a heading and the next one; `whole`: with the sections that are in its own."""
+        after = self.headings[self.headings.index(heading) + 1 :]
+        end = next((each.line - 1 for each in after if not whole or each.level <= heading.level), None)
+        return "\n".join(self.text.split("\n")[heading.line : end])
+
     @property
     def parts(self) -> list[Part]:
         return [part for unit in self.blocks for part in unit.parts]

@@ -26,8 +26,7 @@ _ANSWER = '??? success "Answer"\n'
 )  # fmt: skip
 def whole_exercises(page: Page, language: str) -> Faults:
     """Each has a comment, an id that begins with its chapter, a hint, an answer in one place, and in code a check."""
-    lines = page.text.split("\n")
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(page.text.split("\n"), 1):
         if line.lstrip().startswith("<!-- exercise") and not COMMENT.match(line):
             yield Fault(
                 number,
@@ -35,16 +34,12 @@ def whole_exercises(page: Page, language: str) -> Faults:
             )
     found = exercises(page)
     known = {each.heading: each for each in found}
-    ends = {heading: after.line for heading, after in zip(page.headings, page.headings[1:], strict=False)}
     for heading in page.headings if found else ():
         if heading.level == 3 and heading not in known:
             yield Fault(heading.line, f"the exercise #{heading.id} has no comment below its title")
         elif heading in known:
-            text = "\n".join(lines[heading.line : ends.get(heading, len(lines) + 1) - 1])
-            yield from (
-                Fault(heading.line, f"#{heading.id}: {said}")
-                for said in _faults(page, language, known[heading], text)
-            )
+            said = _faults(page, language, known[heading], page.below(heading))
+            yield from (Fault(heading.line, f"#{heading.id}: {each}") for each in said)
 
 
 def _faults(page: Page, language: str, one: Exercise, text: str) -> list[str]:

@@ -44,11 +44,9 @@ def answered(page: Page, language: str) -> Faults:
     asked = [heading for heading in page.headings if heading.level == 3] if page.meta.get("questions") else []
     if len(asked) < (least := int(page.meta.get("questions") or 0)):
         yield Fault(1, f"{len(asked)} questions, at least {least}")
-    lines = page.text.split("\n")
-    ends = {heading: after.line for heading, after in zip(page.headings, page.headings[1:], strict=False)}
     for heading in asked:
-        text = "\n".join(lines[heading.line : ends.get(heading, len(lines) + 1) - 1])
-        yield from (Fault(heading.line, said) for said in _faults(heading.text, text, language))
+        said = _faults(heading.text, page.below(heading), language)
+        yield from (Fault(heading.line, each) for each in said)
 
 
 def _faults(question: str, text: str, language: str) -> list[str]:
@@ -75,14 +73,12 @@ def _section(link: str, language: str) -> tuple[str, str]:
     name, _, id = link.partition("#")
     path = ROOT / "docs" / language / name
     page = pages.read(path) if path.is_file() else pages.parse("")
-    lines, start = page.text.split("\n"), 0
-    called, level = "", 0
     for heading in page.headings:
-        if start and heading.level <= level:
-            return "\n".join(lines[start - 1 : heading.line - 1]), called
         if heading.id == id:
-            start, level, called = heading.line, heading.level, f"{page.meta['title']} · {heading.text}"
-    return ("\n".join(lines[start - 1 :]), called) if start else ("", "")
+            title = page.text.split("\n")[heading.line - 1]
+            text = f"{title}\n{page.below(heading, whole=True)}"
+            return text, f"{page.meta['title']} · {heading.text}"
+    return "", ""
 
 
 @of_pair(("zh", "## 末 {", "→ [甲](order.md#proof)\n\n## 末 {", 1, "the links of the answers differ"))

@@ -53,11 +53,11 @@ def question(page: pages.Page) -> str:
 
 def key_points(page: pages.Page) -> str:
     """The section that ends a chapter, with its heading; "" where there is none."""
-    at = next((k for k, heading in enumerate(page.headings) if heading.id == KEY_POINTS), None)
-    if at is None:
-        return ""
-    end = page.headings[at + 1].line - 1 if page.headings[at + 1 :] else None
-    return "\n".join(page.text.split("\n")[page.headings[at].line - 1 : end])
+    for heading in page.headings:
+        if heading.id == KEY_POINTS:
+            title = page.text.split("\n")[heading.line - 1]
+            return f"{title}\n{page.below(heading)}"
+    return ""
 
 
 def of_book(language: str) -> tuple[Book, list[str]]:
