@@ -13,7 +13,7 @@ import numpy as np
 from posenc.rotary import LayerRotation, from_config
 from posenc.sinusoidal import sinusoidal_frequencies
 
-__all__ = ["frequency_cause"]
+__all__ = ["frequency_cause", "sizes"]
 
 _THE = "the frequencies are those of"
 # Pairs of fields that are exchanged easily.
@@ -39,7 +39,7 @@ def frequency_cause(
         fits: whether frequencies are the ones that were found.
     """
     right = from_config(text, length=length).kinds[kind]
-    base, method, meant = right.base, right.method, _sizes(right)
+    base, method, meant = right.base, right.method, sizes(right)
     with np.errstate(all="ignore"):
         for says, omega in _guesses(text, length, kind):
             if omega.shape == found.shape and bool(np.isfinite(omega).all()) and fits(omega):
@@ -62,9 +62,9 @@ def frequency_cause(
     return ""
 
 
-def _sizes(how: LayerRotation) -> np.ndarray:
-    """Frequencies without their sign, which belongs to the function that turns."""
-    return np.abs(np.asarray(how.frequencies))
+def sizes(how: LayerRotation) -> np.ndarray:
+    """Frequencies without their sign, which belongs to the function that turns; by axes, that of each pair's own."""
+    return np.atleast_2d(np.abs(np.asarray(how.frequencies))).max(axis=0)
 
 
 def _guesses(text: Any, length: int, kind: str) -> Iterator[tuple[str, np.ndarray]]:
@@ -72,15 +72,15 @@ def _guesses(text: Any, length: int, kind: str) -> Iterator[tuple[str, np.ndarra
     fields: dict[str, Any] = text.to_dict()
     config = from_config(fields, length=length)
     right = config.kinds[kind]
-    meant, base, m = _sizes(right), right.base, right.rotary_dim
+    meant, base, m = sizes(right), right.base, right.rotary_dim
     plain, pairs = sinusoidal_frequencies(m, base), np.arange(m // 2)
     for name, other in config.kinds.items():
         if name != kind and other.frequencies is not None:
-            yield f"{_THE} {name} layers", _sizes(other)
+            yield f"{_THE} {name} layers", sizes(other)
     for some, says in ((1, "texts of up to"), (2**20, "texts of more than")):
         other = from_config(fields, length=some).kinds[kind]
-        if other.method == "longrope" and not np.array_equal(_sizes(other), meant):
-            yield f"{_THE} {says} {config.trained_length} tokens", _sizes(other)
+        if other.method == "longrope" and not np.array_equal(sizes(other), meant):
+            yield f"{_THE} {says} {config.trained_length} tokens", sizes(other)
     scaled = right.method != "default"
     if scaled:
         yield f"{_THE} base {base:g} without the scaling", plain

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from posenc.check.guesses import frequency_cause
+from posenc.check.guesses import frequency_cause, sizes
 from posenc.check.instances import own_code
 from posenc.check.models import Called, change, some_tokens, text_config, tolerance
 from posenc.check.report import Finding, Report
@@ -64,12 +64,15 @@ def check_loading(model: Any, ids: Tensor | None = None) -> Report:
 def _frequencies(model: nn.Module) -> Finding:
     """Buffers called inv_freq against the configuration, by formulas in float64."""
     what, section = "frequencies", "longer#take-config"
+    text = text_config(model)
+    # those of the text alone: a tower for pictures has frequencies, and a configuration, of its own
+    parts = [(name, part) for name, part in model.named_modules() if getattr(part, "config", None) is text]
     held = {
-        name: buffer.detach().double().cpu().numpy()
-        for name, buffer in model.named_buffers()
+        f"{part}.{name}".lstrip("."): buffer.detach().double().cpu().numpy()
+        for part, module in parts or [("", model)]
+        for name, buffer in module.named_buffers()
         if name.endswith("inv_freq") and "original" not in name
     }
-    text = text_config(model)
     if not held or not hasattr(text, "to_dict"):
         says = "no buffer is called inv_freq" if not held else "the model has no configuration"
         return Finding(what, "left out", says, math.nan, "", section)
@@ -84,7 +87,7 @@ def _frequencies(model: nn.Module) -> Finding:
         says = "they change with the length of the text, and a buffer holds those of the last one"
         return Finding(what, "left out", says, math.nan, "", section)
     # A model that turns the other way has its sign in the function that turns, which check_rotation judges.
-    wanted = [(kind, np.abs(each.frequencies)) for kind, each in read if each.frequencies is not None]
+    wanted = [(kind, sizes(each)) for kind, each in read if each.frequencies is not None]
     worst = 0.0
     for name, found in held.items():
         own = [(kind, each) for kind, each in wanted if kind in name] or wanted

@@ -31,6 +31,7 @@ from posenc.check.rotations import check_rotation
 from posenc.check.tables import pad_row, wrong_sines
 from posenc.check.turns import ROUNDED
 from posenc.check.weights import ERRORS
+from posenc.rotary import from_config
 
 __all__ = ["check_order", "check_shift"]
 
@@ -250,4 +251,13 @@ def _is_relative(model: Any) -> bool | None:
     if getattr(text, "position_embedding_type", None) == "absolute":
         return False
     rope = getattr(text, "rope_parameters", None) or getattr(text, "rope_scaling", None)
-    return bool(rope or hasattr(text, "rope_theta"))
+    return bool(rope or hasattr(text, "rope_theta")) and not _grows(text)
+
+
+def _grows(text: Any) -> bool:
+    """Whether queries grow with their positions already where texts are moved to: no offset says that."""
+    with suppress(TypeError, ValueError):  # what cannot be read is said elsewhere
+        return any(
+            each.log_scale and each.log_scale[1] < 1024 for each in from_config(text, length=1).kinds.values()
+        )
+    return False
