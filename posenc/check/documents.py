@@ -55,7 +55,8 @@ def _masks(called: Called, row: Tensor, places: Tensor) -> list[Tensor | None]:
     def recorder(usual: Any) -> Any:
         def recorded(*given: Any, **more: Any) -> Any:
             mask, held = usual(*given, **more), more.get("position_ids")
-            alone = more.get("past_key_values") is None  # with a cache positions do not cut the mask
+            # with a cache, or a mask of its own as T5Gemma makes one, positions do not cut it
+            alone = more.get("past_key_values") is None and more.get("attention_mask") is None
             if alone and isinstance(held, Tensor) and torch.equal(held[:1].cpu(), places.cpu()):
                 seen = isinstance(mask, Tensor) and mask.ndim == 4
                 made.extend([(mask if mask.dtype == torch.bool else mask == 0)[0, 0]] if seen else [])
