@@ -107,6 +107,10 @@ def check_shift(model: Any, ids: Tensor | None = None, *, relative: bool | None 
         says = f"outputs stay the same up to a start at 30 and change by {far[away]:.2g} at {away}"
         look = "positions far from 0: they are rounded (bfloat16 holds integers up to 256), or written round"
         findings.append(Finding("shift", "FAULT", says, far[away], look, "precision#positions"))
+    elif relative and worst == 0 and _is_unread(model, ids):
+        says = "outputs are the same to the last bit wherever the text starts, and so are turned queries"
+        look = "position_ids: they are not read, so packed documents and pads are counted through as one text"
+        findings.append(Finding("shift", "FAULT", says, worst, look, "masks#packing"))
     elif worst <= limit:
         says = f"outputs stay the same wherever the text starts (to {worst:.1g})"
         findings.append(Finding("shift", "ok", says, worst, "", "shift#invariance"))
@@ -159,6 +163,13 @@ def _kept(model: Any, ids: Tensor, limit: float) -> Finding | None:
         if not size <= limit:
             return Finding("a call after another", "FAULT", words.format(size), size, look, "rotary#cache")
     return None
+
+
+def _is_unread(model: Any, ids: Tensor) -> bool:
+    """Whether queries are turned as at 0 where they are told to stand at 30; elsewhere they differ by rounding."""
+    near, far = (rotated(model, ids[:1], counted(ids[:1], start), mask=False) for start in (0, 30))
+    turned = [(one[2], other[2]) for one, other in zip(near, far, strict=False)]
+    return bool(turned) and all(map(torch.equal, *zip(*turned, strict=True)))
 
 
 def _after_rotation(model: Any, called: Called, ids: Tensor) -> str:

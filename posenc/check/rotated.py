@@ -27,12 +27,14 @@ class Calls(list[tuple[Tensor, ...]]):
         self.from_last = list[bool]()  # whether the last columns of each head were taken, not the first
 
 
-def rotated(model: Any, row: Tensor, places: Tensor) -> Calls:
-    """Queries and keys of each call in one pass, before and after the rotation."""
+def rotated(model: Any, row: Tensor, places: Tensor, *, mask: bool = True) -> Calls:
+    """Queries and keys of each call in one pass, before and after the rotation; with a mask of ones, or without."""
     called = Called(model)
     with _recorded(model, row.shape[1]) as calls:
-        if called.positions:
+        if called.positions and mask:
             called.at(row, places)
+        elif called.positions:
+            called(row, positions=places)
         else:
             called(row)
     return calls

@@ -1,4 +1,4 @@
-"""Good models that raised an alarm in the fifteenth round, one that reads pictures, one whose queries grow."""
+"""The fifteenth round: two good models that raised an alarm, and positions that are not read."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import posenc.check
-from tests.peers import peer
+from tests.peers import modeling, peer
 
 pytestmark = pytest.mark.slow
 SMALL: dict[str, Any] = {
@@ -67,6 +67,31 @@ def test_a_tower_for_pictures_has_frequencies_of_its_own() -> None:
     what, look = faults(wrong)[0]
     assert what == "frequencies"
     assert "language_model.rotary_emb.inv_freq: the frequencies are those of base 5000" in look
+
+
+def test_positions_that_are_not_read_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = modeling("qwen3_vl").Qwen3VLTextModel
+    usual = text.forward
+    monkeypatch.setattr(
+        text, "forward", lambda self, *a, **more: usual(self, *a, **more | {"position_ids": None})
+    )
+    what, look = faults(reads_pictures())[0]
+    assert (what, look.partition(",")[0]) == ("shift", "position_ids: they are not read")
+
+
+def test_positions_that_are_read_with_a_mask_alone_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = modeling("smollm3").SmolLM3Model
+    usual = text.forward
+
+    def forward(
+        self: Any, *given: Any, attention_mask: Any = None, position_ids: Any = None, **more: Any
+    ) -> Any:
+        places = position_ids if attention_mask is not None else None
+        return usual(self, *given, attention_mask=attention_mask, position_ids=places, **more)
+
+    monkeypatch.setattr(text, "forward", forward)
+    what, look = faults(model("SmolLM3ForCausalLM", **SMALL))[0]
+    assert (what, look.partition(",")[0]) == ("shift", "position_ids: they are not read")
 
 
 def test_queries_that_grow_with_positions_are_no_fault() -> None:
