@@ -51,12 +51,18 @@ def _masks(called: Called, row: Tensor, places: Tensor) -> list[Tensor | None]:
     """True where a query sees a key, as the causal masks say that are made with these positions; None shows all."""
     home: Any = sys.modules.get(type(called.model).__module__)
     made = list[Tensor | None]()
+    own = any(
+        "attention_mask" in name and getattr(each, "__module__", "") == home.__name__
+        for name, each in vars(home).items()
+    )
 
     def recorder(usual: Any) -> Any:
         def recorded(*given: Any, **more: Any) -> Any:
             mask, held = usual(*given, **more), more.get("position_ids")
-            # with a cache, or a mask of its own as T5Gemma makes one, positions do not cut it
-            alone = more.get("past_key_values") is None and more.get("attention_mask") is None
+            # With a cache, or a mask of its own as T5Gemma makes one, positions do not cut it.
+            alone = more.get("past_key_values") is None and not (
+                own and more.get("attention_mask") is not None
+            )
             if alone and isinstance(held, Tensor) and torch.equal(held[:1].cpu(), places.cpu()):
                 seen = isinstance(mask, Tensor) and mask.ndim == 4
                 made.extend([(mask if mask.dtype == torch.bool else mask == 0)[0, 0]] if seen else [])

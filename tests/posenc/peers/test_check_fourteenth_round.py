@@ -77,6 +77,20 @@ def qwen3_hides_where_documents_begin(patch: Patch) -> Any:
 
 
 @planted("the mask: it is causal alone and does not separate documents")
+def qwen3_makes_a_mask_of_ones_before_its_mask(patch: Patch) -> Any:
+    """The same in the model, so that ones are handed to the function that makes masks."""
+
+    def change(usual: Any, self: Any, ids: Any = None, **more: Any) -> Any:
+        ids = more.pop("input_ids", ids)
+        if more.get("attention_mask") is None and more.get("past_key_values") is None:
+            more["attention_mask"] = torch.ones_like(ids)
+        return usual(self, ids, **more)
+
+    around(patch, modeling("qwen3").Qwen3Model, "forward", change)
+    return made("qwen3")
+
+
+@planted("the mask: it is causal alone and does not separate documents")
 def llama_finds_no_documents(patch: Patch) -> Any:
     masks = peer("transformers").masking_utils
     patch.setattr(masks, "find_packed_sequence_indices", lambda position_ids: None)
