@@ -71,7 +71,7 @@ def wrong_sines(model: Any) -> Finding | None:
             if sines != cosines:
                 right, wrong = ("sines", "cosines") if sines else ("cosines", "sines")
                 look = f"the table of sines and cosines: its {right} are right, its {wrong} have other frequencies"
-            says = f"{name} differs from the formula within its first {len(rows)} rows"
+            says = f"{name or type(part).__name__} differs from the formula within its first {len(rows)} rows"
             return Finding("table of sines", "FAULT", says, math.nan, look, "sinusoidal#formula")
     return None
 
