@@ -14,7 +14,7 @@ from posenc.rotary import LayerRotation
 from posenc.rotary._turn import Layout, from_complex, to_complex
 from posenc.sinusoidal import sinusoidal_frequencies
 
-__all__ = ["OTHERWISE", "ROUNDED", "FrequencyGuess", "cause_of_turn", "listed"]
+__all__ = ["OTHERWISE", "ROUNDED", "cause_of_turn", "listed"]
 
 FrequencyGuess = Callable[[np.ndarray, Callable[[np.ndarray], bool]], str]
 
@@ -53,6 +53,7 @@ def cause_of_turn(
 
 
 def listed(numbers: list[int]) -> str:
+    """The first eight of some numbers, in words."""
     return ", ".join(map(str, numbers[:8])) + ", ..." * (len(numbers) > 8)
 
 
