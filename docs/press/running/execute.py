@@ -19,6 +19,7 @@ import faulthandler
 import gc
 import importlib
 import importlib.util
+import inspect
 import io
 import itertools
 import json
@@ -54,7 +55,7 @@ WALL = 900.0  # seconds by the clock, for one that sleeps
 GRACE = 10.0  # more for one that does not let itself be stopped: then its process ends
 STARTED = "started"  # the first line of the answers: what comes after it is the doing of a block
 FORKS = sys.platform == "linux"  # elsewhere libraries do not stand it
-OURS = ("posenc", "posenc.nn", "posenc.plot", "posenc.check")
+OURS = ("posenc", "posenc.nn", "posenc.plot")
 _FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
 
@@ -165,7 +166,7 @@ def _limited() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _traced(reached: set[str]) -> Iterator[None]:
-    """Notes each file of posenc of which a function is called; what an import runs counts, too.
+    """Notes each file of posenc of which a function is called; bodies of modules and classes are none.
 
     By a profiler in C: a trace function in Python took a sixth of all the time that blocks take.
     """
@@ -181,7 +182,8 @@ def _traced(reached: set[str]) -> Iterator[None]:
     finally:
         profiler.disable()
         package = f"{PACKAGE}{os.sep}"
-        files = {entry.code.co_filename for entry in profiler.getstats() if not isinstance(entry.code, str)}
+        called = (entry.code for entry in profiler.getstats() if not isinstance(entry.code, str))
+        files = {code.co_filename for code in called if code.co_flags & inspect.CO_OPTIMIZED}
         reached |= {file for file in files if file.startswith(package)}
 
 
