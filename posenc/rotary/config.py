@@ -968,7 +968,7 @@ def _told(rotation: LayerRotation, frequencies: np.ndarray, found: RotaryConfig)
             length += " of the model before it was stretched"
         else:
             stretched = rotation.method not in ("default", "proportional")
-            length += " that the file allows" + ", before they were stretched" * stretched
+            length += " that the file allows" + ", counted before the stretching" * stretched
         yield f"    {full} of {len(waves)} pairs make a whole turn in {length}"
     if frequencies.ndim == 2:
         yield f"    each pair belongs to one of {len(frequencies)} coordinates"
