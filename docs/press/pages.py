@@ -17,6 +17,7 @@ import copy
 import functools
 import io
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -489,13 +490,17 @@ def _read_headings(page: Page) -> None:
 
 
 def _read_inline(page: Page) -> None:
-    def line_of(position: int) -> int:
-        return page.prose.count("\n", 0, position) + 1
+    ends = [match.start() for match in re.finditer("\n", page.prose)]
 
-    for match in FORMULA.finditer(page.prose):
+    def line_of(position: int) -> int:
+        return bisect_left(ends, position) + 1
+
+    def taken(match: re.Match[str]) -> str:
         tex = match["display"] if match["inline"] is None else match["inline"]
         page.formulas.append(Formula(line_of(match.start()), tex.strip(), match["inline"] is None))
-    rest = FORMULA.sub(lambda match: _blank(match[0]), page.prose)
+        return _blank(match[0])
+
+    rest = FORMULA.sub(taken, page.prose)
     for match in re.finditer(r"(?<!\\)\$", rest):
         page.faults.append(
             Fault(line_of(match.start()), r"a $ that neither opens nor closes a formula (write \$)")

@@ -124,7 +124,7 @@ def uncollected(page: Page) -> list[Fault]:
 def _changes_of_posenc(unit: Unit) -> Iterator[Fault]:
     """What a block does to posenc would be done or not, as the cache has the block or has it not."""
     try:
-        nodes = list(ast.walk(ast.parse(unit.code)))
+        nodes = list(ast.walk(ast.parse(unit.code))) if "posenc" in unit.code else []
     except SyntaxError:
         return
     ours = set()
@@ -138,7 +138,7 @@ def _changes_of_posenc(unit: Unit) -> Iterator[Fault]:
         if isinstance(node, ast.Attribute):
             if not isinstance(node.ctx, ast.Load) or node.attr in ("__file__", "__path__", "__dict__"):
                 name = node
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("setattr", "delattr", "vars"):
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("setattr", "delattr", "vars"):
             name = node.args[0] if node.args else None
         while isinstance(name, ast.Attribute):
             name = name.value

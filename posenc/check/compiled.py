@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch._dynamo.testing import CompileCounter
 
 from posenc.check.models import Called, change, some_tokens, tolerance
 from posenc.check.report import Finding, Report
@@ -34,6 +33,8 @@ def check_compile(model: Any, ids: Tensor | None = None) -> Report:
 
     Source: a check of this book, explained in check.md#comparisons.
     """
+    from torch._dynamo.testing import CompileCounter  # which takes as long to import as torch itself
+
     called, ids = Called(model), some_tokens(model, ids)
     limit, counter = tolerance(called, ids), CompileCounter()
     torch._dynamo.reset()

@@ -11,11 +11,12 @@ from functools import cache
 from pathlib import Path
 
 from press import references
-from press.cache import PACKAGE, ROOT
+from press.cache import PACKAGE, ROOT, Store, digest, key
 from press.check.planted import Faults, of_page
 from press.check.segments import Piece, sections
 from press.numbers import in_code, stands, together
 from press.pages import Fault, Page, read
+from press.running import dependencies
 
 _NAME = re.compile(r"\b[A-Za-z_][A-Za-z0-9_]*\b")
 _NOT_NAMES = re.compile(r"\"[^\"]*\"|'[^']*'|\\[a-z]+|[\w./-]*\.(?:py|json|md|yml|toml)\b|--?[a-z][\w-]*")
@@ -75,11 +76,25 @@ def _names(texts: Iterable[str]) -> frozenset[str]:
 def _is(chain: str) -> bool:
     """Whether `a.b.c` is there, if `a` is a module of the book's."""
     root, _, rest = chain.partition(".")
-    for module in _ROOTS.get(root, []):
+    if root not in _ROOTS:
+        return True
+    store, entry = Store("names"), key(chain, _state())
+    if store.get(entry) is not None:  # to find it anew torch would be imported
+        return True
+    for module in _ROOTS[root]:
         with contextlib.suppress(ImportError, AttributeError):
             pkgutil.resolve_name(f"{module}.{rest}")
+            store.put(entry, chain)
             return True
-    return root not in _ROOTS or bool(NOT_INSTALLED and _HEAVY.match(chain))
+    return bool(NOT_INSTALLED and _HEAVY.match(chain))
+
+
+@cache
+def _state() -> str:
+    """One name for posenc and the libraries, in which names are looked for."""
+    Store("names").prune(days=7, most=1000)
+    found = dependencies.sources()
+    return key(digest(), found.state(found.files))
 
 
 # --- Numbers ------------------------------------------------------------------------------------------------

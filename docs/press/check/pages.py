@@ -4,6 +4,7 @@ Faults of a pair are reported on the Chinese page.
 """
 
 import ast
+import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
@@ -198,12 +199,18 @@ def links(page: Page, language: str = "") -> Faults:
             yield Fault(link.line, f"the link {link.target} is not relative")
         elif target and not path.exists():
             yield Fault(link.line, f"the link {link.target} leads nowhere")
-        elif anchor and path.suffix in (".md", ".py") and anchor not in _ids(path, page):
+        elif (
+            anchor
+            and path.suffix in (".md", ".py")
+            and anchor not in _ids(path, page.text * (path == page.path))
+        ):
             yield Fault(link.line, f"the link {link.target} leads to a heading that is not there")
 
 
-def _ids(path: Path, page: Page) -> set[str]:
-    text = page.text if path == page.path else path.read_text(encoding="utf-8")
+@functools.cache
+def _ids(path: Path, text: str) -> set[str]:
+    """The ids of a page, whose text is not read where it is known."""
+    text = text or path.read_text(encoding="utf-8")
     return {*re.findall(r"\{[^{}\n]*?#([\w.:-]+)[^{}\n]*\}", text), *re.findall(r'\bid="([^"]+)"', text)}
 
 

@@ -13,12 +13,9 @@ from functools import cached_property, lru_cache
 from press.numbers import together, written
 from press.pages import COMMENT, FORMULA, INLINE_CODE, Page, front_matter
 
-_KINDS = {
-    "heading": r"#{1,6}\s",
-    "row": r"\|",
-    "item": r"(?:[-*+]|\d+\.)\s",
-    "title": r"(?:!!!|\?\?\?\+?|===)\s",
-}
+_KIND = re.compile(
+    r"(?P<heading>#{1,6}\s)|(?P<row>\|)|(?P<item>(?:[-*+]|\d+\.)\s)|(?P<title>(?:!!!|\?\?\?\+?|===)\s)"
+)
 _LINK = re.compile(
     r"(!?\[(?:[^\[\]]|\[[^\[\]]*\])*\])\(([^()\s]*(?:\([^()]*\)[^()\s]*)*)[^()]*\)|https?://[^\s)]+"
 )
@@ -116,7 +113,8 @@ def sections(page: Page) -> list[list[Piece]]:
     for number, line in enumerate(text.split("\n"), 1):
         stripped = line.strip()
         comment = COMMENT.match(stripped)
-        kind = next((kind for kind, mark in _KINDS.items() if re.match(mark, stripped)), "paragraph")
+        match = _KIND.match(stripped)
+        kind = (match and match.lastgroup) or "paragraph"
         if (
             not stripped
             or (stripped.startswith("<!--") and not comment)

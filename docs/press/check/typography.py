@@ -219,13 +219,15 @@ def _of_line(line: str) -> Iterator[tuple[str, str]]:
 
 def of_python(source: str, path: str, before: int = 0, *, docstrings: bool = False) -> Iterator[Text]:
     """Comments and strings, and the docstrings of a page; `before` is the number of lines above the code."""
+    if not HAN.search(source) and "\\u" not in source:
+        return
     for token in tokenize.generate_tokens(io.StringIO(source + "\n").readline):
         if token.type == tokenize.COMMENT:
             yield Text(path, before + token.start[0], token.string.lstrip("# "), "code")
-    tree = ast.parse(source)
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and not docstrings}
-    inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(ast.parse(source)))
+    said = {id(node.value) for node in nodes if isinstance(node, ast.Expr) and not docstrings}
+    inside = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:
             words = node.value
         elif isinstance(node, ast.JoinedStr):
