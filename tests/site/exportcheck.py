@@ -8,16 +8,16 @@ import tomllib
 from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 from xml.etree import ElementTree
 
 import nbformat
-from bs4 import Tag
 from packaging.requirements import Requirement
 from press import inline, page_facts, pages
 from press.cache import ROOT
 
-from tests.site.sitecheck import BOOKS, ORDER, PAGE, SITE, Page, contents, read, soup
+from tests.site.sitecheck import BOOKS, ORDER, PAGE, PLOTS, SITE, Page, contents, of_class, read, tree
 
 LOCALES = {"en": "en_GB", "zh": "zh_CN"}
 CARD = struct.pack(">II", 1200, 630)  # as a PNG says it
@@ -52,7 +52,7 @@ def script(page: Page) -> Iterator[str]:
         if not code:
             yield f"line {part.fence.line} of the page is not in the script"
         rest = after or rest
-    if not any(link.get("href") == file.name for link in page.html.select("a[download]")):
+    if file.name not in page.html.xpath("//a[@download]/@href"):
         yield f"no link to {file.name}"
 
 
@@ -127,9 +127,9 @@ _SVG = "{http://www.w3.org/2000/svg}"
 )
 def figure_files(page: Page) -> Iterator[str]:
     """Each figure is a file beside its page, with its caption and licence, to which a link in it leads."""
-    for number, drawing in enumerate(page.html.select("figure.plot") if page.made else [], 1):
+    for number, drawing in enumerate(page.html.xpath(PLOTS) if page.made else [], 1):
         name = f"figures/{Path(page.name).name}-{number}.svg"
-        if not drawing.select(f'a[href="{name}"][download]'):
+        if name not in drawing.xpath(".//a[@download]/@href"):
             yield f"no link to {name}"
         file = page.file(".html").parent / name
         if not file.is_file():
@@ -140,7 +140,7 @@ def figure_files(page: Page) -> Iterator[str]:
         except ElementTree.ParseError as error:
             yield f"{name} is no SVG: {error}"
             continue
-        caption = drawing.figcaption.get_text() if drawing.figcaption else ""
+        caption = "".join(drawing.xpath("(.//figcaption)[1]//text()"))
         yield from [f"{name} has another caption"] * (root.findtext(f"{_SVG}title") != caption)
         told = page_facts.LICENCE in (root.findtext(f"{_SVG}desc") or "")
         yield from [f"{name} does not say its licence"] * (not told)
@@ -170,20 +170,21 @@ def markdown(page: Page) -> Iterator[str]:
     twin = pages.read(file)
     for key in ("title", "description"):
         yield from [f"another {key}"] * (str(twin.meta.get(key)) != str(page.meta[key]))
-    headings = page.html.select("article :is(h1, h2, h3, h4)[id]")
+    headings = page.html.xpath("//article//*[self::h1 or self::h2 or self::h3 or self::h4][@id]")
     if [(heading.level, heading.id) for heading in twin.headings] != [
-        (int(h.name[1]), h["id"]) for h in headings
+        (int(h.tag[1]), h.get("id")) for h in headings
     ]:
         yield "other headings"
     text = _flat(twin.text)
     wanted = [
-        (what, tag.get_text())
-        for what, selector in (("code", "pre > code"), ("formula", "annotation"), ("caption", "figcaption"))
-        for tag in page.html.select(f"article {selector}")
+        (what, tag.text_content())
+        for what, path in (("code", "pre/code"), ("formula", "annotation"), ("caption", "figcaption"))
+        for tag in page.html.xpath(f"//article//{path}")
     ]
-    for paragraph in page.html.select("article p:not(.downloads, .admonition-title, figure *)"):
-        strings = paragraph.find_all(string=True, recursive=False)
-        parts = [part for text in strings for part in re.split(r"[\n“”\"'‘’…—–]", text)]
+    for paragraph in page.html.xpath("//article//p[not(ancestor::figure)]"):
+        if not {"downloads", "admonition-title"}.isdisjoint(paragraph.classes):
+            continue
+        parts = [part for text in paragraph.xpath("text()") for part in re.split(r"[\n“”\"'‘’…—–]", text)]
         wanted.append(("text", max(parts, key=len, default="")))
     yield from (f"without the {what} {said[:60]!r}" for what, said in wanted if _flat(said) not in text)
     yield from (f"left over: {found}" for found in _LEFT_OVER.findall(_INLINE.sub("", twin.prose)))
@@ -223,25 +224,25 @@ def way(page: Page) -> Iterator[str]:
     more = [name for name in names if book[name].lab and page.name in book[name].meta.get("needs", [])]
     files = [".py", ".ipynb"] * (page.chapter and page.file(".py").is_file()) + [".md"]
     more += [f"{page.name}{end}" for end in files]
-    for what, selector, wanted in (
-        ("previous", ".md-footer__link--prev", names[max(at - 1, 0) : at]),
-        ("next", ".md-footer__link--next", names[at + 1 : at + 2]),
-        ("read first", ".book-way a", page.meta.get("needs", [])),
-        ("more", ".book-more a", more),
+    for what, path, wanted in (
+        ("previous", of_class("md-footer__link--prev"), names[max(at - 1, 0) : at]),
+        ("next", of_class("md-footer__link--next"), names[at + 1 : at + 2]),
+        ("read first", f"{of_class('book-way')}//a", page.meta.get("needs", [])),
+        ("more", f"{of_class('book-more')}//a", more),
     ):
-        found = [_target(page, link) for link in page.html.select(selector)]
+        found = [_target(page, link) for link in page.html.xpath(f"//*{path}")]
         yield from [f"{what}: {found}, not {wanted}"] * (found != wanted)
     chapters = [name for name in names if book[name].chapter]
-    progress = page.html.select_one("progress")
-    shown = (progress["value"], progress["max"]) if progress else ()
+    progress = page.html.find(".//progress")
+    shown = () if progress is None else (progress.get("value"), progress.get("max"))
     stands = (str(chapters.index(page.name) + 1), str(len(chapters))) if page.chapter else ()
     yield from [f"number {shown}, not {stands}"] * (shown != stands)
-    told = "".join(span.text for span in page.html.select(".book-way span"))
+    told = "".join(page.html.xpath(f"//*{of_class('book-way')}//span//text()"))
     if page.chapter and not re.search(r"About [1-9]\d? minutes|约 [1-9]\d? 分钟", told):
         yield f"no reading time: {told!r}"
 
 
-def _target(page: Page, link: Tag) -> str:
+def _target(page: Page, link: Any) -> str:
     """The page that a link leads to, named as the contents name it."""
     path = urlsplit(urljoin(f"http://site/{page}", str(link.get("href")))).path
     return path.removeprefix(f"/{page.book}/").removesuffix(".html")
@@ -268,14 +269,14 @@ def preview(page: Page) -> Iterator[str]:
         "og:locale": LOCALES[page.book],
         "og:type": "article",
     }
-    tags = page.html.select("meta")
-    found = {str(tag.get("name") or tag.get("property")): str(tag.get("content")) for tag in tags}
+    tags = page.html.iter("meta")
+    found = {tag.get("name") or tag.get("property"): tag.get("content", "") for tag in tags}
     yield from (f"{key}: {found.get(key)}" for key, value in wanted.items() if found.get(key) != value)
     if not found.get("og:image", "").endswith(f"/{page.book}/cards/{page.name}.png"):
         yield f"og:image: {found.get('og:image')}"
     if not found.get("og:url", "").endswith(f"/{page}"):
         yield f"og:url: {found.get('og:url')}"
-    shown = page.html.title.get_text(strip=True) if page.html.title else ""
+    shown = page.html.findtext(".//title", "").strip()
     if not shown.startswith(title) and page.name != "index":
         yield f"title: {shown}"
     if bool(CHINESE.search(description)) != (page.book == "zh"):
@@ -291,16 +292,16 @@ def structured(page: Page) -> Iterator[str]:
     """What is said to search engines in the words of schema.org agrees with the page and its place in the book."""
     if not page.made:
         return
-    script = page.html.select_one('script[type="application/ld+json"]')
-    if script is None:
+    scripts = page.html.xpath("//script[@type='application/ld+json']")
+    if not scripts:
         yield "nothing is said to search engines"
         return
-    said = json.loads(script.get_text())
-    place = page.html.select_one(".book-way progress")
+    said = json.loads(scripts[0].text)
+    place = page.html.xpath(f"//*{of_class('book-way')}//progress/@value")
     kind = "Book" if page.name == "index" else "Chapter" if place else "WebPage"
     if said["@type"] != kind:
         yield f"the page is a {said['@type']}"
-    if place and said.get("position") != int(str(place["value"])):
+    if place and said.get("position") != int(place[0]):
         yield f"position: {said.get('position')}"
     if kind != "Book" and (said["name"] != page.meta["title"] or not said["url"].endswith(f"/{page}")):
         yield f"{said['name']} at {said['url']}"
@@ -319,8 +320,7 @@ def descriptions(site: Path) -> Iterator[str]:
     """Pages with the same description."""
     seen: dict[str, Page] = {}
     for page in (Page(site, book, name) for book in BOOKS for name in contents(book)):
-        tag = page.html.select_one("meta[name=description]")
-        text = str(tag.get("content")) if tag else ""
+        text = "".join(page.html.xpath("//meta[@name='description']/@content")[:1])
         if text in seen:
             yield f"{seen[text]} and {page} have one description"
         seen[text] = page
@@ -402,10 +402,10 @@ def feed(site: Path) -> Iterator[str]:
         if not re.match(r"(Added|Changed|Fixed|Removed|Deprecated|Security|\d+\.\d+\.\d+): ", said[0]):
             yield f"{said[0]} is under nothing"
     for page in (Page(site, book, "order") for book in BOOKS):
-        link = page.html.select_one('link[type="application/atom+xml"]')
-        if urljoin(f"/{page}", str(link and link.get("href"))) != "/changes.xml":
+        links = page.html.xpath("//link[@type='application/atom+xml']/@href")
+        if "/changes.xml" not in (urljoin(f"/{page}", link) for link in links):
             yield f"{page} does not lead to the feed"
-        if version("posenc") not in page.html.select(".md-copyright")[0].get_text():
+        if version("posenc") not in page.html.find_class("md-copyright")[0].text_content():
             yield f"{page} does not say its version"
 
 
@@ -417,12 +417,12 @@ def not_found(site: Path) -> Iterator[str]:
     """The 404 pages say so in the language of their book, at / in both, and lead to a front page."""
     says = {"en": "No such page", "zh": "没有这一页"}
     for book in ("", *BOOKS):
-        page = soup(site / book / "404.html")
-        main = page.find("main") or page
+        page = tree(site / book / "404.html")
+        main = next(page.iter("main"), page)
         for language, text in says.items():
-            if (text in main.get_text()) != (not book or language == book):
+            if (text in main.text_content()) != (not book or language == book):
                 yield f"{book}/404.html: {text}"
-        targets = [urlsplit(str(link.get("href"))).path for link in main.select("a[href]")]
+        targets = [urlsplit(link).path for link in main.xpath(".//a/@href")]
         for language in [book] if book else BOOKS:
             if not any(target.endswith(f"{language}/index.html") for target in targets):
                 yield f"{book}/404.html leads to no front page of {language}"

@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
 import lxml.html
-from bs4 import BeautifulSoup, Tag
 from pypdf import PdfReader
 
 from tests.site import sitecheck
@@ -25,12 +24,9 @@ def headings(site: Path, book: str) -> list[Bookmark]:
 
 
 def of_page(path: Path) -> Iterator[Bookmark]:
-    for heading in sitecheck.soup(path).select("article :is(h1, h2)"):
-        copy = BeautifulSoup(str(heading), "lxml").find(heading.name)
-        assert isinstance(copy, Tag)
-        for link in copy.select(".headerlink"):
-            link.decompose()
-        yield int(heading.name[1]), " ".join(copy.get_text().split())
+    for heading in sitecheck.tree(path).xpath("//article//*[self::h1 or self::h2]"):
+        words = heading.xpath(f".//text()[not(ancestor::*{sitecheck.of_class('headerlink')})]")
+        yield int(heading.tag[1]), " ".join("".join(words).split())
 
 
 def outline(marks: list[Any], level: int = 1) -> Iterator[tuple[int, Any]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urljoin, urlsplit
 
-from bs4 import BeautifulSoup, NavigableString, Tag
+import lxml.html
 from press import made, pages
 from press.cache import ROOT
 
@@ -23,18 +23,23 @@ ORDER, END = "en/order.html", "</body>"
 
 
 @functools.cache
-def _soup(content: bytes) -> BeautifulSoup:
-    return BeautifulSoup(content, "lxml")
+def _tree(content: bytes) -> Any:
+    parser = lxml.html.HTMLParser(encoding="utf-8", huge_tree=True)
+    return lxml.html.document_fromstring(content, parser=parser)
 
 
-def soup(path: Path) -> BeautifulSoup:
-    return _soup(path.read_bytes())
+def tree(path: Path) -> Any:
+    return _tree(path.read_bytes())
+
+
+def of_class(name: str) -> str:
+    """What XPath asks for a class."""
+    return f"[contains(concat(' ', normalize-space(@class), ' '), ' {name} ')]"
 
 
 @functools.cache
 def _anchors(content: bytes) -> frozenset[str]:
-    tags = _soup(content).select("[id], [name]")
-    return frozenset(str(tag[key]) for tag in tags for key in ("id", "name") if tag.get(key))
+    return frozenset(_tree(content).xpath("//@id | //@name"))
 
 
 @functools.cache
@@ -59,8 +64,8 @@ class Page:
         return f"{self.book}/{self.name}.html".removeprefix("/")
 
     @property
-    def html(self) -> BeautifulSoup:
-        return soup(self.file(".html"))
+    def html(self) -> Any:
+        return tree(self.file(".html"))
 
     def file(self, suffix: str) -> Path:
         return self.site / self.book / f"{self.name}{suffix}"
@@ -117,14 +122,14 @@ ELSEWHERE = re.compile(r"(?:\b(?:https?|wss?|ftp):|(?<![:\w]))//[\w-]+\.[\w.-]+"
 def third_parties(page: Page) -> Iterator[str]:
     """Addresses outside the site that a browser could fetch, or connect to, by itself."""
     # where a page has scripts, alternate is fetched as well: Material's looks for a sitemap there
-    ignored = NOT_FETCHED | (set() if page.html.find("script", src=True) else {"alternate"})
-    for tag in page.html.find_all(True):
-        if tag.name == "link" and {str(word).lower() for word in tag.get_attribute_list("rel")} <= ignored:
+    ignored = NOT_FETCHED | (set() if page.html.xpath("//script[@src]") else {"alternate"})
+    for tag in page.html.iter("*"):
+        if tag.tag == "link" and set(tag.get("rel", "").lower().split()) <= ignored:
             continue
-        held = [str(value) for name, value in tag.attrs.items() if (tag.name, name) not in NAMES]
-        if tag.name in ("script", "style") and tag.get("type") != "application/ld+json":  # that is data
-            held.append(tag.get_text())
-        yield from (f"<{tag.name}> {url}" for url in ELSEWHERE.findall(" ".join(held)))
+        held = [value for name, value in tag.items() if (tag.tag, name) not in NAMES]
+        if tag.tag in ("script", "style") and tag.get("type") != "application/ld+json":  # that is data
+            held.append(tag.text_content())
+        yield from (f"<{tag.tag}> {url}" for url in ELSEWHERE.findall(" ".join(held)))
 
 
 @SITE(("en/book.css", "@media print", "@import 'https://fonts.example/a.css'; @media print", "fonts.example"))
@@ -139,8 +144,8 @@ def third_parties_of_styles(site: Path) -> Iterator[str]:
 @PAGE((ORDER, "<script defer", "<script", "is not shown before book.js has run"))
 def shown_first(page: Page) -> Iterator[str]:
     """Scripts that a page waits for; without this a change in Material's templates would go by without a word."""
-    for tag in page.html.select("script[src]:not([defer])"):
-        yield f"it is not shown before {tag['src']} has run"
+    for source in page.html.xpath("//script[not(@defer)]/@src"):
+        yield f"it is not shown before {source} has run"
 
 
 @PAGE(
@@ -150,18 +155,19 @@ def shown_first(page: Page) -> Iterator[str]:
 )
 def links(page: Page) -> Iterator[str]:
     """Links and sources that lead to no file of the site, or to no anchor in it."""
-    for tag in page.html.find_all(True):
-        for url in (str(tag.get(attribute) or "") for attribute in ("href", "src", "xlink:href")):
-            if not url or urlsplit(url).scheme or urlsplit(url).netloc:
-                continue
-            target = urlsplit(urljoin(f"http://site/{page}", url))
-            file = page.site / unquote(target.path).lstrip("/")
-            if target.path.endswith("/"):
-                file /= "index.html"
-            if not file.is_file():
-                yield f"{url}: no such file"
-            elif target.fragment and unquote(target.fragment) not in _anchors(file.read_bytes()):
-                yield f"{url}: no such anchor"
+    names = ("href", "src", "xlink:href")
+    anchors = functools.cache(lambda file: _anchors(file.read_bytes()))
+    for url in (value for tag in page.html.iter("*") for name, value in tag.items() if name in names):
+        if not url or urlsplit(url).scheme or urlsplit(url).netloc:
+            continue
+        target = urlsplit(urljoin(f"http://site/{page}", url))
+        file = page.site / unquote(target.path).lstrip("/")
+        if target.path.endswith("/"):
+            file /= "index.html"
+        if not file.is_file():
+            yield f"{url}: no such file"
+        elif target.fragment and unquote(target.fragment) not in anchors(file):
+            yield f"{url}: no such anchor"
 
 
 # --- What a page holds --------------------------------------------------------------------------------------
@@ -175,10 +181,9 @@ def links(page: Page) -> Iterator[str]:
 def language(page: Page) -> Iterator[str]:
     """The language that the page says it has, and the same page of the other book."""
     if page.book:
-        if (said := page.html.html and page.html.html.get("lang")) != page.book:
+        if (said := page.html.get("lang")) != page.book:
             yield f"the language is {said}"
-        switch = page.html.select_one("a.book-language")
-        url = str(switch["href"]) if switch else ""
+        url = "".join(page.html.xpath(f"//a{of_class('book-language')}/@href")[:1])
         twin = page_of(page.site, str(page).replace(*(page.book, "en" if page.book == "zh" else "zh"), 1))
         to = page.file(".html").parent / url
         if page.made and (to.resolve() != twin.file(".html").resolve() or not to.is_file()):
@@ -187,7 +192,7 @@ def language(page: Page) -> Iterator[str]:
 
 @PAGE((ORDER, END, '<p id="by-hand">x</p>', "by-hand"))
 def duplicate_ids(page: Page) -> Iterator[str]:
-    counts = Counter(str(tag["id"]) for tag in page.html.find_all(id=True))
+    counts = Counter(page.html.xpath("//@id"))
     yield from (f"two have the id {name}" for name, count in counts.items() if count > 1)
 
 
@@ -202,15 +207,15 @@ TEX = re.compile(r"\$|\\[()\[\]]|\\[a-zA-Z]{2,}")
 )
 def formulas(page: Page) -> Iterator[str]:
     """TeX that a reader would see, and formulas that are not there."""
-    for text in page.html.find_all(string=TEX):
-        if type(text) is NavigableString and not text.find_parent(["pre", "code", "annotation"]):
-            yield from (f"it shows {found}" for found in TEX.findall(text))
-    for tag in page.html.select(".arithmatex, merror"):
-        yield f"a formula that is not set: {tag.get_text()}"
+    hidden = "ancestor::pre or ancestor::code or ancestor::annotation or parent::script or parent::style"
+    for text in page.html.xpath(f"//text()[not({hidden})]"):
+        yield from (f"it shows {found}" for found in TEX.findall(text))
+    for tag in page.html.xpath(f"//*{of_class('arithmatex')} | //merror"):
+        yield f"a formula that is not set: {tag.text_content()}"
     if page.made and not page.lab:
-        elsewhere = ["answers", "said"]  # tables that blocks print, and what is gathered from other pages
-        shown = page.html.select("article math annotation")
-        count = sum(not formula.find_parent(class_=elsewhere) for formula in shown)
+        # but for tables that blocks print, and what is gathered from other pages
+        elsewhere = " or ".join(f"ancestor::*{of_class(name)}" for name in ("answers", "said"))
+        count = len(page.html.xpath(f"//article//math//annotation[not({elsewhere})]"))
         wanted = len(made.whole(read(page.source)).formulas)
         yield from [f"{count} formulas, not {wanted}"] * (count != wanted)
 
@@ -219,6 +224,7 @@ def formulas(page: Page) -> Iterator[str]:
 
 LONG = {"en": 80, "zh": 30}  # letters: fewer name a figure, and do not say what is to be seen
 # A list of the labels is what the build falls back on where nobody has looked at the figure.
+PLOTS = f"//figure{of_class('plot')}"
 LABELS = re.compile(r"(Horizontal|Vertical) axis: |Legend: |[横纵]轴：|图例：")
 CAPTION = "Attention weights for two orders of the same words. "
 SEEN = "Two tables of three by three numbers. Left, dog bites man: rows "
@@ -238,23 +244,23 @@ SEEN = "Two tables of three by three numbers. Left, dog bites man: rows "
 )  # fmt: skip
 def figures(page: Page) -> Iterator[str]:
     """Each drawing is one picture for a screen reader; its title is the caption, its description says what it shows."""
-    drawings = page.html.select("figure.plot")
+    drawings = page.html.xpath(PLOTS)
     language = page.book or "en"
     shared: Counter[str] = Counter()
     for drawing in drawings:
         caption = _text(drawing, "figcaption")
-        svg = drawing.find("svg")
-        if not isinstance(svg, Tag):
+        svg = drawing.find(".//svg")
+        if svg is None:
             yield f"no drawing above '{caption}'"
             continue
         title, seen = _text(svg, "title"), _text(svg, "desc")
-        ids = [str(tag.get("id", "")) for tag in svg.find_all(["title", "desc"], recursive=False)]
+        ids = [tag.get("id", "") for tag in svg.xpath("title | desc")]
         shared.update({*ids, seen} - {""})
         if not caption:
             yield "a drawing has no caption"
         elif not _speaks(caption, language):
             yield f"the caption is in the other language: {caption}"
-        if svg.get("role") != "img" or str(svg.get("aria-labelledby", "")).split() != ids[:2] or len(ids) < 2:
+        if svg.get("role") != "img" or svg.get("aria-labelledby", "").split() != ids[:2] or len(ids) < 2:
             yield f"a screen reader is not told what this drawing is called: {caption}"
         if title != caption:
             yield f"the title is not the caption: {title}"
@@ -270,9 +276,8 @@ def figures(page: Page) -> Iterator[str]:
         yield from [f"{len(drawings)} drawings, not {wanted}"] * (len(drawings) != wanted)
 
 
-def _text(tag: Tag, name: str) -> str:
-    inner = tag.find(name, recursive=False)
-    return inner.get_text(strip=True) if isinstance(inner, Tag) else ""
+def _text(tag: Any, name: str) -> str:
+    return "".join(map(str.strip, tag.xpath(f"{name}[1]//text()")))
 
 
 def _speaks(text: str, language: str) -> bool:
@@ -295,10 +300,10 @@ def every_page_is_built(site: Path) -> Iterator[str]:
 )
 def front_page(site: Path) -> Iterator[str]:
     """Without JavaScript it leads to both books, and speaks to each reader in their language."""
-    front = soup(site / "index.html")
-    to = {str(link["href"]) for link in front.select("main a[href]")}
+    front = tree(site / "index.html")
+    to = set(front.xpath("//main//a/@href"))
     yield from [f"it leads to {to}"] * (to != {f"{book}/index.html" for book in BOOKS})
-    spoken = {str(section["lang"]) for section in front.select("section[lang]")}
+    spoken = set(front.xpath("//section/@lang"))
     yield from [f"it speaks {spoken}"] * (spoken != set(BOOKS))
 
 
