@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, Page, Response, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Response, sync_playwright
 from press.offline.archive import chromium
 
 from tests import missing
@@ -298,17 +298,32 @@ def watch(page: Page, visit: Visit) -> list[Response]:
         if why != "net::ERR_ABORTED":  # the reader has gone on meanwhile
             visit.failed.append(f"{why} {url}")
 
-    page.on("request", lambda request: requested(request.url))
-    page.on("response", answered)
-    page.on("requestfailed", lambda request: unanswered(str(request.failure), request.url))
-    page.on("pageerror", lambda error: visit.console.append(str(error)))
-    page.on(
-        "console",
-        lambda message: (
-            visit.console.append(message.text) if message.type in ("error", "warning", "assert") else None
-        ),
-    )
+    def complained(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning", "assert"):
+            visit.console.append(message.text)
+
+    listen: Any = page.on
+    for event, heard in (
+        ("request", lambda request: requested(request.url)),
+        ("response", answered),
+        ("requestfailed", lambda request: unanswered(str(request.failure), request.url)),
+        ("pageerror", lambda error: visit.console.append(str(error))),
+        ("console", complained),
+    ):
+        listen(event, heard)
+        WATCHED.append((page, event, heard))
     return responses
+
+
+WATCHED: list[tuple[Page, str, Any]] = []
+
+
+def unwatch(page: Page) -> None:
+    """What the page does from now on is not written down."""
+    for watched, event, heard in WATCHED:
+        if watched is page:
+            page.remove_listener(event, heard)
+    WATCHED[:] = [each for each in WATCHED if each[0] is not page]
 
 
 def opened(page: Page, url: str) -> Visit:

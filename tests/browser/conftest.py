@@ -7,13 +7,16 @@ is run in the site as it is, and where that script is at work, too: there it mus
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Page
 
 from tests import missing
+from tests.browser import browsing
 from tests.browser.browsing import BELOW, DESKTOP, PHONE, Browser, Harm, served
 
 
@@ -60,28 +63,57 @@ def runtime(site: Path) -> None:
         missing.skip_or_fail("runtime", "no Python for the pages: `python -m press runtime`")
 
 
-@pytest.fixture
-def reader(browser: Browser, harm: Harm | None) -> Iterator[Callable[..., Page]]:
-    """Makes pages of readers, each with a browser as if it were new."""
-    contexts = []
+@pytest.fixture(scope="session")
+def readers() -> defaultdict[str, list[Page]]:
+    """Pages that have been read in, by what they are: a page of a new browser costs a second more."""
+    return defaultdict(list)
 
-    def new(size: tuple[int, int], **options: object) -> Page:
-        context = browser.new_context(
-            viewport={"width": size[0], "height": size[1]},
-            permissions=["clipboard-read", "clipboard-write"],
-            **{"reduced_motion": "reduce", **options},  # type: ignore[arg-type]
-        )
-        contexts.append(context)
-        context.set_default_timeout(15_000)  # ms that a busy machine may need
-        if harm:
-            context.set_default_timeout(4000)  # something is to be missed
-            harm.works_in(context)
-        context.set_default_navigation_timeout(60_000)
-        return context.new_page()
+
+@pytest.fixture
+def reader(
+    request: pytest.FixtureRequest, browser: Browser, harm: Harm | None, readers: defaultdict[str, list[Page]]
+) -> Iterator[Callable[..., Page]]:
+    """Makes pages of readers, each with a browser as if it were new."""
+    used: list[tuple[str, Page]] = []
+    failed = request.session.testsfailed
+
+    def new(size: tuple[int, int], **options: Any) -> Page:
+        options = {"color_scheme": "light", "reduced_motion": "reduce", **options}
+        kind = f"{size} {options}"
+        if harm is None and readers[kind]:
+            page = readers[kind].pop()
+            page.emulate_media(
+                media="null", **{name: options[name] for name in ("color_scheme", "reduced_motion")}
+            )
+            page.set_viewport_size({"width": size[0], "height": size[1]})
+        else:
+            context = browser.new_context(
+                viewport={"width": size[0], "height": size[1]},
+                permissions=["clipboard-read", "clipboard-write"],
+                **options,
+            )
+            context.set_default_timeout(15_000)  # ms that a busy machine may need
+            if harm:
+                context.set_default_timeout(4000)  # something is to be missed
+                harm.works_in(context)
+            context.set_default_navigation_timeout(60_000)
+            page = context.new_page()
+        used.append((kind, page))
+        return page
 
     yield new
-    for context in contexts:
-        context.close()
+    # Python and its scripts outlive their page; what has failed may have left anything.
+    once = harm or "runtime" in request.fixturenames or request.session.testsfailed > failed
+    for kind, page in used:
+        if once:
+            page.context.close()
+        else:
+            browsing.unwatch(page)
+            page.unroute_all()
+            page.evaluate("localStorage.clear(); sessionStorage.clear()")
+            page.mouse.move(-1, -1)
+            page.goto("about:blank")
+            readers[kind].append(page)
 
 
 @pytest.fixture

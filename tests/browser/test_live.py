@@ -3,12 +3,12 @@
 import itertools
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, Route
 from press import live
 from press.cache import ROOT
 from press.pages import read
@@ -111,6 +111,22 @@ class Moved:
         self.figure.evaluate("(figure, state) => figure.changed({ ...figure.initial, ...state })", state)
         self.page.evaluate(STILL)
 
+    def seen(self, states: Iterable[dict[str, Any]], look: str) -> list[Any]:
+        """What a function in JavaScript gives of the figure in each state."""
+        found: list[Any] = self.figure.evaluate(
+            f"""async (figure, states) => {{
+              const look = {look}, found = [];
+              for (const state of states) {{
+                figure.changed({{ ...figure.initial, ...state }});
+                if (figure.gliding) await ({STILL})(); // others stand at once
+                found.push(look(figure));
+              }}
+              return found;
+            }}""",
+            [*states],
+        )
+        return found
+
 
 @pytest.fixture
 def page(reader: Callable[..., Page]) -> Page:
@@ -130,12 +146,13 @@ def finger(page: Page) -> Callable[..., None]:
 
 
 def heights(figure: Locator) -> dict[int, float]:
-    """The height of a figure by the width of the screen."""
-    found = {}
+    """The height of a figure by the width of the screen; the text around it, which costs time, is left out."""
+    name, found = figure.evaluate("(figure) => figure.localName"), {}
+    figure.page.add_style_tag(content=f"article > :not({name}, :has({name})) {{ display: none !important }}")
     for width in WIDTHS:
         figure.page.set_viewport_size({"width": width, "height": 800})
         figure.page.evaluate(STILL)
-        found[width] = figure.evaluate("(figure) => figure.getBoundingClientRect().height")
+        found[width] = figure.evaluate(HEIGHT)
     return found
 
 
@@ -154,6 +171,10 @@ OUTSIDE = """(figure) => {
         || box.top < drawing.top - 2 || box.bottom > drawing.bottom + 2);
     }).map((part) => part.outerHTML.slice(0, 120)).slice(0, 3);
 }"""
+HEIGHT = "(figure) => figure.getBoundingClientRect().height"
+TEXT = "(figure) => figure.querySelector('.live-said').innerText"
+LOOK = f"""(figure) => [({OUTSIDE})(figure), ({TEXT})(figure), figure.svg.outerHTML,
+  ({LEAST_LABEL})(figure), ({HEIGHT})(figure)]"""
 SMALL = """(figure) => [...figure.querySelectorAll(".live-controls :is(input, select, button)")].filter((input) => {
   const { width, height } = (input.type === "checkbox" ? input.parentElement : input).getBoundingClientRect();
   return height < (input.matches("[type=number], select") ? 36 : 44) || width < 44;
@@ -182,48 +203,52 @@ def test_a_figure_can_be_seen_and_read_in_every_state(
     page.wait_for_timeout(200)
     assert moved.drawn == drawn, "it moves by itself"
     assert moved.figure.evaluate("(figure) => figure.getAnimations({ subtree: true }).length") == 0
+    states = dict(moved.extremes())
     for scheme, size in looks:
         browsing.resized(page, size, scheme)
-        heights = set()
-        for what, state in moved.extremes():
+        seen = moved.seen(states.values(), LOOK)
+        for what, (outside, said, drawn, label, _) in zip(states, seen, strict=True):
             where = f"{what}, {scheme}, {size[0]} px"
-            moved.set(state)
-            assert moved.figure.evaluate(OUTSIDE) == [], where
-            assert moved.said, where
-            assert not re.search(r"NaN|undefined|Infinity|\[object", moved.said + moved.drawn), where
+            assert outside == [], where
+            assert said, where
+            assert not re.search(r"NaN|undefined|Infinity|\[object", said + drawn), where
             if size == PHONE:
-                assert moved.figure.evaluate(LEAST_LABEL) >= browsing.LABEL - 0.05, where
-            heights.add(round(moved.figure.evaluate("(figure) => figure.getBoundingClientRect().height")))
-            if what in ("as it comes", "all most"):
-                assert axe(page, name) == [], where
+                assert label >= browsing.LABEL - 0.05, where
+        heights = {round(height) for *_, height in seen}
         assert len(heights) == 1, f"the text below jumps: {heights}, {scheme}, {size[0]} px"
+        for what in ("as it comes", "all most"):
+            moved.set(states[what])
+            assert axe(page, name) == [], f"{what}, {scheme}, {size[0]} px"
     browsing.resized(page, browsing.NARROW)
     assert page.evaluate(browsing.WIDE) == []
-    narrow = set()
-    for _, state in moved.extremes():
-        moved.set(state)
-        narrow.add(round(moved.figure.evaluate("(figure) => figure.getBoundingClientRect().height")))
+    narrow = set(map(round, moved.seen(states.values(), HEIGHT)))
     assert len(narrow) == 1, f"the text below jumps on a narrow screen: {narrow}"
     assert moved.visit.complaints == []
 
 
-@pytest.mark.parametrize("name", SOME)
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [  # some in one language each
+        pytest.param(
+            name, language, marks=[] if number % 8 == turn else pytest.mark.slow, id=f"{name}-{language}"
+        )
+        for turn, language in ((0, "en"), (4, "zh"))
+        for number, name in enumerate(FIGURES)
+    ],
+)
 def test_a_figure_starts_in_the_room_that_is_kept_for_it(
-    reader: Callable[..., Page], address: str, name: str
+    reader: Callable[..., Page], address: str, name: str, language: str
 ) -> None:
-    """At all widths, for two visits in each language: one to the drawing, whose figure never comes, one to both."""
-    for language in ("en", "zh"):
-        page = reader(NARROW)
-        page.route("**/live/index.js", lambda route: route.fulfill(content_type="text/javascript", body=""))
-        page.goto(f"{address}{language}/{PLACES[name]}.html")
-        kept = heights(page.locator(f"live-{name}"))
-        moved = Moved(reader(NARROW), address, name, language)
-        jumps = {
-            width: (kept[width], now)
-            for width, now in heights(moved.figure).items()
-            if abs(kept[width] - now) > 2
-        }
-        assert not jumps, f"the text below jumps: {language}, {jumps}"
+    """At all widths, for two visits: one to the drawing, whose figure never comes, one to both."""
+    page, script = reader(NARROW), "**/live/index.js"
+    page.route(script, lambda route: route.fulfill(content_type="text/javascript", body=""))
+    page.goto(f"{address}{language}/{PLACES[name]}.html")
+    kept = heights(page.locator(f"live-{name}"))
+    page.unroute(script)
+    browsing.resized(page, NARROW)
+    now = heights(Moved(page, address, name, language).figure)
+    jumps = {width: (kept[width], now[width]) for width in WIDTHS if abs(kept[width] - now[width]) > 2}
+    assert not jumps, f"the text below jumps: {jumps}"
 
 
 LARGEST = LEAST_LABEL.replace("Math.min", "Math.max")
@@ -536,10 +561,11 @@ SAID: list[tuple[str, dict[str, Any], list[str]]] = [
 def test_a_figure_says_what_posenc_gives(page: Page, address: str) -> None:
     for name in dict.fromkeys(name for name, _, _ in SAID):
         moved = Moved(page, address, name, "en")
-        for state, numbers in [(state, numbers) for known, state, numbers in SAID if known == name]:
-            moved.set(state)
-            said = re.findall(r"[+-]?\d+(?:\.\d+)?", moved.said.replace("−", "-"))
-            assert said[-len(numbers) :] == numbers, f"{name} {state}: {moved.said}"
+        wanted = [(state, numbers) for known, state, numbers in SAID if known == name]
+        every = moved.seen((state for state, _ in wanted), TEXT)
+        for (state, numbers), text in zip(wanted, every, strict=True):
+            said = re.findall(r"[+-]?\d+(?:\.\d+)?", text.replace("−", "-"))
+            assert said[-len(numbers) :] == numbers, f"{name} {state}: {text}"
 
 
 def test_figures_share_an_address_and_say_what_was_done_when_it_is_done(page: Page, address: str) -> None:
@@ -641,13 +667,16 @@ DRAGGED: list[tuple[str, list[tuple[list[tuple[float, float]], dict[str, Any]]]]
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "drags"),
-    [
-        pytest.param(name, drags, marks=[pytest.mark.slow] if number % 4 else [], id=name)
+def drags(turn: int) -> pytest.MarkDecorator:
+    """A fourth of them in each run, not the same for a mouse and a finger."""
+    some = [
+        pytest.param(name, drags, marks=[pytest.mark.slow] if number % 4 != turn else [], id=name)
         for number, (name, drags) in enumerate(DRAGGED)
-    ],
-)
+    ]
+    return pytest.mark.parametrize(("name", "drags"), some)
+
+
+@drags(0)
 def test_what_is_drawn_is_dragged(
     page: Page, address: str, name: str, drags: list[tuple[list[tuple[float, float]], dict[str, Any]]]
 ) -> None:
@@ -677,7 +706,7 @@ def test_what_is_drawn_is_dragged(
     assert not any(grip.is_visible() for grip in grips), "they have been seen"
 
 
-@pytest.mark.parametrize(("name", "drags"), DRAGGED, ids=[name for name, _ in DRAGGED])
+@drags(2)
 def test_a_finger_drags_what_a_mouse_does(
     phone: Page, address: str, name: str, drags: list[tuple[list[tuple[float, float]], dict[str, Any]]]
 ) -> None:
@@ -728,7 +757,16 @@ def test_a_number_goes_up_and_down_by_one_at_a_press(page: Page, address: str) -
     assert "hands at 4999" in moved.drawn
 
 
+PACE = "const PACE = 250;"  # ms for a door: here a fifth of that
+
+
 def test_a_walk_goes_door_by_door_until_something_is_pressed(page: Page, address: str) -> None:
+    def hurried(route: Route) -> None:
+        script = route.fetch()
+        assert PACE in script.text()
+        route.fulfill(response=script, body=script.text().replace(PACE, "const PACE = 50;"))
+
+    page.route("**/clocks.js", hurried)
     moved = Moved(page, address, "clocks", "en")
     heard = moved.heard
     for stops, key in (
@@ -744,7 +782,7 @@ def test_a_walk_goes_door_by_door_until_something_is_pressed(page: Page, address
         button = moved.figure.get_by_role("button", name=stops)
         button.press(key) if key else button.click()
         stood = moved.state
-        page.wait_for_timeout(600)
+        page.wait_for_timeout(150)  # three doors
         assert moved.state == stood, f"{stops} by {key or 'mouse'} does not stop it"
         assert moved.heard == moved.said
         moved.figure.get_by_role("button", name="Reset").click()
@@ -753,7 +791,7 @@ def test_a_walk_goes_door_by_door_until_something_is_pressed(page: Page, address
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     page.wait_for_timeout(400)
     stood = moved.state
-    page.wait_for_timeout(600)
+    page.wait_for_timeout(150)  # three doors
     assert moved.state == stood, "it walks where nobody sees it"
 
 

@@ -105,7 +105,7 @@ def blocks(site: Path) -> list[Block]:
     """All blocks of Python of all pages."""
     found: list[Block] = []
     for path in sorted(site.glob("??/**/*.html")):
-        html = path.read_text(encoding="utf-8")
+        html = path.read_text(encoding="utf-8").partition("<article")[2].rpartition("</article>")[0]
         codes: dict[str, list[dict[str, str]]] = {}
         for block in BeautifulSoup(html, "lxml").select("[data-block]") if "data-block=" in html else ():
             number = str(block["data-block"])
