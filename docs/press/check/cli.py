@@ -59,9 +59,8 @@ def faults_of_typography(only: set[str] | None) -> Iterator[str]:
     except ImportError as error:
         yield f"Chinese typography is not checked: {error}; it comes with `pip install -e '.[check]'`"
     else:
-        for text in typography.texts():
-            if only is None or text.path in only:
-                yield from typography.faults(text)
+        for text in typography.texts(only=only):
+            yield from typography.faults(text)
 
 
 def faults_of_runs(books: Books, write: bool) -> Iterator[str]:

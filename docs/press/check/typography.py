@@ -11,7 +11,7 @@ import re
 import textwrap
 import tokenize
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -257,8 +257,13 @@ def of_template(source: str, path: str) -> Iterator[Text]:
             yield Text(path, number, re.sub(r"%\w", "{}", words).strip())
 
 
-def texts(root: Path = ROOT) -> list[Text]:
-    """All Chinese lines of the book."""
+def texts(root: Path = ROOT, only: Collection[str] | None = None) -> list[Text]:
+    """All Chinese lines of the book, or of these files."""
+
+    def wanted(paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+        named = ((path, labs.source(path).relative_to(root).as_posix()) for path in paths)
+        return ((path, name) for path, name in named if only is None or name in only)
+
     found: list[Text] = []
     readers = {".md": of_markdown, ".html": of_template, ".js": of_template, ".yml": of_yaml}
     files = [
@@ -269,15 +274,15 @@ def texts(root: Path = ROOT) -> list[Text]:
     ]
     files += [*(root / "docs" / "theme").rglob("*.html"), *(root / "docs" / "theme").rglob("*.js")]
     files += [root / "mkdocs.yml", root / "docs" / "sites" / "zh" / "mkdocs.yml"]
-    for path in files:
+    for path, name in wanted(files):
         text = path.read_text(encoding="utf-8")
         if path.is_relative_to(root / "docs"):  # what is beside the books shows comments as examples
             text = made.filled(text, path.parent, docstrings=False)
-        found += readers[path.suffix](text, path.relative_to(root).as_posix())
-    for path in labs.of_book(root / "docs" / "zh"):
-        found += of_markdown(labs.text(path), labs.source(path).relative_to(root).as_posix())
+        found += readers[path.suffix](text, name)
+    for path, name in wanted(labs.of_book(root / "docs" / "zh")):
+        found += of_markdown(labs.text(path), name)
     python = ["posenc/plot/*.py", "posenc/exercises/*.py", "docs/press/[!c]*.py"]
-    for path in [path for kind in python for path in root.glob(kind)]:
-        found += of_python(path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
+    for path, name in wanted(path for kind in python for path in root.glob(kind)):
+        found += of_python(path.read_text(encoding="utf-8"), name)
     found = [text for text in found if HAN.search(text.text)]
     return sorted(found, key=lambda text: (text.path, text.line))
