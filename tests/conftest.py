@@ -1,5 +1,6 @@
 """Every test draws without a screen and leaves no figure or style behind; one site and browser for all."""
 
+import gc
 import os
 import shutil
 from collections import Counter
@@ -38,6 +39,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Without a Chinese font pictures show boxes; what else is tested of them holds."""
     if _style.chinese_font() is None:
         config.addinivalue_line("filterwarnings", r"ignore:Glyph \d+ .* missing from font")
+
+
+def pytest_collection_finish() -> None:
+    """What is there now stays: to look through it all for circles takes a second each time, and finds none."""
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -419,8 +419,10 @@ def check_position_checks(block: SimpleNamespace, dtype: torch.dtype) -> None:
     assert block.order(blind, IDS) < 1e-5
     assert block.ends(AsInTransformers(way="table"), IDS, LIMIT)
     assert not block.ends(AsInTransformers("clamped", "table"), IDS, LIMIT)
-    assert block.graphs(AsInTransformers(), IDS) <= 2
-    assert block.graphs(KeepsByLength(), IDS) >= 6
+    good, bad = AsInTransformers(), KeepsByLength()
+    del good.tiny.layers[1], bad.tiny.layers[1]  # compiled in half the time
+    assert block.graphs(good, IDS) <= 2
+    assert block.graphs(bad, IDS) >= 6
     assert block.sees(AsInTransformers(), some, other).equal(torch.ones(12, 12).tril().bool())
 
 
@@ -448,10 +450,11 @@ def check_score_mods(block: SimpleNamespace, dtype: torch.dtype) -> None:
     ):
         assert torch.equal(~mod(0)(torch.tensor(0), 0, t, u), hidden)
         assert torch.equal(~mod(20)(torch.tensor(0), 0, t[:10], u), hidden[20:])
+    if dtype != torch.float32 or torch.is_autocast_enabled("cpu"):
+        return
     q, k, v = random(3, 1, 8, 30, 8)  # and in torch's own attention, where a pad sees nothing and gets 0
-    with torch.autocast("cpu", enabled=False):
-        mask = block.blocks_of(block.documents(ids), 30, 30, batch=1)
-        found = block.attend(q, k, v, score_mod=block.alibi(8), block_mask=mask)
+    mask = block.blocks_of(block.documents(ids), 30, 30, batch=1)
+    found = block.attend(q, k, v, score_mod=block.alibi(8), block_mask=mask)
     bias = posenc.alibi_bias(posenc.alibi_slopes(8, like=q), 30).float()
     full, _ = posenc.dot_product_attention(q, k, v, bias=bias[None], mask=masks.document_mask(ids)[:, None])
     torch.testing.assert_close(found, full)

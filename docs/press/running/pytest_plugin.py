@@ -22,6 +22,7 @@ from press import cache, pages
 from press.running import book_blocks, execute, outputs, trainings
 
 SEED = 1  # the build's is 0
+_ran: dict[str, execute.Outcome] = {}
 
 
 def pytest_configure() -> None:
@@ -79,7 +80,7 @@ class Block(TestBlock):
             message = "pages.py and pytest-codeblocks read this block differently"
             raise BlockError(f"{name}:{block.lineno}: {message}")
         parts = [part.code for part in unit.parts]
-        outcome = _outcome(tuple(parts))
+        outcome = _outcome(parts)
         if faults := outputs.faults(unit, outcome):
             text = "\n".join(f"{name}:{fault.line}: {fault.message}" for fault in faults)
             if outcome.error is None and not outputs.faults(unit, execute.run(parts, draw=False)):
@@ -95,13 +96,15 @@ class Block(TestBlock):
         return self.path, self.obj.lineno - 1, f"block in line {self.obj.lineno}"
 
 
-@functools.cache
-def _outcome(parts: tuple[str, ...]) -> execute.Outcome:
-    """What a unit does; one that stands in both books is run once, and what both train is trained once."""
+def _outcome(parts: list[str]) -> execute.Outcome:
+    """What a unit does; one that stands in both books, but for comments, is run once, as is what both train."""
     runs = _runs()
-    if runs.known(list(parts)) and not (kept := runs.outcome(list(parts))).random:
+    if runs.known(parts) and not (kept := runs.outcome(parts)).random:
         return kept
-    return execute.run(list(parts), seed=SEED, draw=False)
+    key = runs.key(parts).own
+    if key not in _ran:
+        _ran[key] = execute.run(parts, seed=SEED, draw=False)
+    return _ran[key]
 
 
 @functools.cache

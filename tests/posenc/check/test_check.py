@@ -75,12 +75,13 @@ def test_a_fault_is_found_with_its_cause(way: str, fault: str) -> None:
 @pytest.mark.parametrize("way", ["rope", "table", "none"])
 def test_a_right_model_is_left_in_peace(way: str) -> None:
     model = tiny(way)
-    report = posenc.check.all(model, compiled=True)
+    report = posenc.check.all(model, compiled=way == "rope")  # the compiler finds in it all that others have
     assert report.ok, report
     notes = [finding.what for finding in report.findings if finding.verdict == "note"]
     assert notes == ["pads on the left"] * (way == "table"), report
     tried = {finding.what for finding in report.findings if finding.verdict == "ok"}
-    assert {"order", "who sees whom", "one token at a time", "a cache cut back", "torch.compile"} <= tried
+    assert {"order", "who sees whom", "one token at a time", "a cache cut back"} <= tried
+    assert ("torch.compile" in tried) == (way == "rope")
 
 
 def test_without_positions_a_model_of_one_layer_sees_no_order() -> None:
