@@ -23,7 +23,7 @@ def write(site: Path, titles: Mapping[str, str], book: str) -> None:
     store = cache.Store("cards")
     looks = cache.digest(files=[Path(__file__), cache.PACKAGE / "plot" / "_style.py"])
     keys = {name: cache.key(looks, title, book) for name, title in titles.items()}
-    if missing := [(titles[name], book) for name, key in keys.items() if store.get(key) is None]:
+    if missing := [*dict.fromkeys((titles[n], book) for n, key in keys.items() if store.get(key) is None)]:
         command = [sys.executable, "-m", __name__]
         done = subprocess.run(command, input=json.dumps(missing), capture_output=True, text=True)
         if done.returncode:

@@ -1,5 +1,6 @@
 """While the books are served: blocks run behind, and an edit need not wait for all of them."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -37,6 +38,7 @@ def _book(root: Path, code: str) -> None:
 @pytest.fixture
 def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Behind]:
     monkeypatch.setenv("POSENC_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)  # one process has enough to do
     behind = Behind()
     yield behind
     if behind.workers:

@@ -88,12 +88,12 @@ def test_a_lab_is_a_page_in_each_language_line_for_line(small: dict[str, Path]) 
 
 
 def test_it_runs_once_for_both_languages_and_is_set_like_a_chapter(
-    small: dict[str, Path], tmp_path: Path
+    small: dict[str, Path], tmp_path: Path, ran: list[str]
 ) -> None:
     known = runs(tmp_path)
     books = [blocks.prepare({"labs/small.md": pages.read(path)}, known) for path in small.values()]
     assert [blocks.report(book) for book in books] == [[], []]
-    assert len(known.outcomes) == 1
+    assert len(known.outcomes) == len(ran) == 1
     for path, book in zip(small.values(), books, strict=True):
         printed = book["labs/small.md"].printed
         assert printed == ["```\n", "the end\n"]
@@ -116,6 +116,7 @@ FAULTS = [  # what is written for what; the line where it is found, and what is 
 ]  # fmt: skip
 
 
+@pytest.mark.usefixtures("ran")
 def test_a_fault_is_named_by_the_line_of_the_lab(small: dict[str, Path], tmp_path: Path) -> None:
     lines, book = [], {}
     for number, (old, new, at, _) in enumerate(FAULTS):
