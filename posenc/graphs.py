@@ -48,6 +48,8 @@ class Network(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
+_FEW = 500  # nodes, of which a dense matrix is solved as fast as a sparse one
+
 # SciPy comes without types, so its sparse arrays pass.
 Graph = OneArray | Network
 
@@ -165,7 +167,7 @@ def laplacian_eigenvectors(
     weight = np.where(weight > 0, weight, 1.0)  # of a node without edges
     null = np.sqrt(weight / np.bincount(part, weights=weight)[part])
     flat = sparse.csr_array((null, (np.arange(n), part)), shape=(n, parts))
-    if n <= 500:
+    if n <= _FEW:
         values, vectors = np.linalg.eigh(laplacian.toarray())
         values, vectors = values[parts : parts + count], vectors[:, parts : parts + count]
         top = 2 * laplacian.diagonal().max()  # no eigenvalue is larger

@@ -1,5 +1,6 @@
 """Claims about texts that are longer than those of training: angles computed, and trained models from their files."""
 
+import functools
 import re
 
 import numpy as np
@@ -23,9 +24,12 @@ from posenc.rotary import (
 _CHANCE = 1 / 16
 
 
+_results = functools.cache(extrapolation_results)  # a file of half a megabyte
+
+
 def _trained(scheme: str, task: str, steps: int | None = None) -> list[float]:
     """Mean of all seeds, at the trained length of 32 tokens, at 64 and at 256."""
-    results = extrapolation_results()
+    results = _results()
     mean = results.scores(scheme, task, steps=steps).mean(axis=0)
     return [float(mean[results.lengths.index(n)]) for n in (32, 64, 256)]
 

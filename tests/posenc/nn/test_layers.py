@@ -557,8 +557,16 @@ class Whole(nn.Module):
         return whole(self.layer, x)
 
 
+# Of these another one, with more in it, is of the same class and the same way through it.
+ALIKE = "rotary half", "grid rotary mixed", "times", "T5 causal", "KERPLE power"
+
+
 @quiet_dynamo
-@pytest.mark.parametrize("name", [name for name in LAYERS if name not in ("ALiBi both ways", "rotary heads")])
+@pytest.mark.parametrize("name", [
+    pytest.param(name, marks=[pytest.mark.slow] * (name in ALIKE))
+    for name in LAYERS
+    if name not in ("ALiBi both ways", "rotary heads")
+])  # fmt: skip
 def test_one_graph_for_any_length_and_one_for_a_step(name: str) -> None:
     torch._dynamo.reset()
     counter, layer = CompileCounter(), made(name)
