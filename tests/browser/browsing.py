@@ -15,7 +15,8 @@ import os
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -303,6 +304,7 @@ def watch(page: Page, visit: Visit) -> list[Response]:
             visit.console.append(message.text)
 
     listen: Any = page.on
+    forget: Any = page.remove_listener
     for event, heard in (
         ("request", lambda request: requested(request.url)),
         ("response", answered),
@@ -311,19 +313,26 @@ def watch(page: Page, visit: Visit) -> list[Response]:
         ("console", complained),
     ):
         listen(event, heard)
-        WATCHED.append((page, event, heard))
+        UNDO[page].append(functools.partial(forget, event, heard))
     return responses
 
 
-WATCHED: list[tuple[Page, str, Any]] = []
+UNDO: defaultdict[Page, list[Callable[[], object]]] = defaultdict(list)
 
 
-def unwatch(page: Page) -> None:
-    """What the page does from now on is not written down."""
-    for watched, event, heard in WATCHED:
-        if watched is page:
-            page.remove_listener(event, heard)
-    WATCHED[:] = [each for each in WATCHED if each[0] is not page]
+def first(page: Page, script: str) -> None:
+    """Run a script before those of each page, until `left`."""
+    UNDO[page].append(page.add_init_script(script).close)
+
+
+def left(page: Page) -> None:
+    """Make a page as if it were new."""
+    for undo in UNDO.pop(page, ()):
+        undo()
+    page.unroute_all()
+    page.evaluate("localStorage.clear(); sessionStorage.clear()")
+    page.mouse.move(-1, -1)
+    page.goto("about:blank")
 
 
 def opened(page: Page, url: str) -> Visit:

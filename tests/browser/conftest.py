@@ -63,6 +63,11 @@ def runtime(site: Path) -> None:
         missing.skip_or_fail("runtime", "no Python for the pages: `python -m press runtime`")
 
 
+@pytest.fixture
+def python(runtime: None) -> None:
+    """For tests in which it is started: it outlives its page."""
+
+
 @pytest.fixture(scope="session")
 def readers() -> defaultdict[str, list[Page]]:
     """Pages that have been read in, by what they are: a page of a new browser costs a second more."""
@@ -78,41 +83,32 @@ def reader(
     failed = request.session.testsfailed
 
     def new(size: tuple[int, int], **options: Any) -> Page:
-        options = {"color_scheme": "light", "reduced_motion": "reduce", **options}
-        kind = f"{size} {options}"
-        if harm is None and readers[kind]:
-            page = readers[kind].pop()
-            page.emulate_media(
-                media="null", **{name: options[name] for name in ("color_scheme", "reduced_motion")}
-            )
-            page.set_viewport_size({"width": size[0], "height": size[1]})
-        else:
-            context = browser.new_context(
-                viewport={"width": size[0], "height": size[1]},
-                permissions=["clipboard-read", "clipboard-write"],
-                **options,
-            )
+        viewport: Any = {"width": size[0], "height": size[1]}
+        options = {"viewport": viewport, "color_scheme": "light", "reduced_motion": "reduce", **options}
+        kind = str(options)
+        if harm or not readers[kind]:
+            context = browser.new_context(permissions=["clipboard-read", "clipboard-write"], **options)
             context.set_default_timeout(15_000)  # ms that a busy machine may need
             if harm:
                 context.set_default_timeout(4000)  # something is to be missed
                 harm.works_in(context)
             context.set_default_navigation_timeout(60_000)
-            page = context.new_page()
+            readers[kind].append(context.new_page())
+        page = readers[kind].pop()
+        looks = {name: options[name] for name in ("color_scheme", "reduced_motion")}
+        page.emulate_media(media="null", **looks)
+        page.set_viewport_size(viewport)
         used.append((kind, page))
         return page
 
     yield new
-    # Python and its scripts outlive their page; what has failed may have left anything.
-    once = harm or "runtime" in request.fixturenames or request.session.testsfailed > failed
+    # what has failed may have left anything
+    once = harm or "python" in request.fixturenames or request.session.testsfailed > failed
     for kind, page in used:
         if once:
             page.context.close()
         else:
-            browsing.unwatch(page)
-            page.unroute_all()
-            page.evaluate("localStorage.clear(); sessionStorage.clear()")
-            page.mouse.move(-1, -1)
-            page.goto("about:blank")
+            browsing.left(page)
             readers[kind].append(page)
 
 

@@ -62,7 +62,7 @@ async function run({ id, blocks, needs }) {
 
 def play(page: Page, worker: str = WORKER, status: int = 200) -> None:
     """Python is played by this worker from now on, in a browser that has none for all pages."""
-    page.add_init_script(OWN)
+    browsing.first(page, OWN)
     page.route(
         "**/runtime/worker.js",
         lambda route: route.fulfill(status=status, body=worker, content_type="text/javascript"),
@@ -141,7 +141,7 @@ FETCHED = (
 @harmed(Harm("px high", style=".md-code__button { height: 20px !important }"))
 @harmed(Harm("is fetched", script=FETCHED))
 def test_who_clicks_nothing_sees_buttons_and_fetches_nothing_else(phone: Page, address: str) -> None:
-    phone.add_init_script(browsing.SHIFTS)
+    browsing.first(phone, browsing.SHIFTS)
     visit = browsing.Visit(f"{address}en/{CHAPTER}")
     responses = browsing.watch(phone, visit)
     held: list[Route] = []  # comes when the reader has a block before the eyes
@@ -186,6 +186,7 @@ RUN_BLOCK = """async () => {
 OWN = "delete window.SharedWorker"
 
 
+@pytest.mark.usefixtures("python")
 @harmed(Harm("could not be loaded", gone="**/py/numpy-*.whl", script=OWN))
 def test_python_runs(page: Page, address: str) -> None:
     """By mouse, with Python as the site has it: the first block, the next one, a drawing, and runBlock by itself."""
@@ -204,6 +205,7 @@ NO_TABLE = """const on = HTMLElement.prototype.replaceWith;
 HTMLElement.prototype.replaceWith = function (next) { next.matches?.("figure.table") || on.call(this, next) }"""
 
 
+@pytest.mark.usefixtures("python")
 @pytest.mark.slow
 @harmed(Harm("no table", script=NO_TABLE))
 def test_a_table_that_is_printed_is_shown_as_one(page: Page, address: str) -> None:
@@ -226,6 +228,7 @@ def test_a_table_that_is_printed_is_shown_as_one(page: Page, address: str) -> No
     assert visit.complaints == []
 
 
+@pytest.mark.usefixtures("python")
 @pytest.mark.slow
 @harmed(Harm("could not be loaded", gone="**/py/scipy-*.whl"))
 def test_scipy_is_loaded_for_the_block_that_needs_it(page: Page, address: str) -> None:
@@ -423,7 +426,9 @@ def test_changed_code_is_copied_continued_kept_and_reset(page: Page, address: st
     last.locator(".run-reset").wait_for(state="hidden")
     assert last.locator("xpath=following-sibling::*[1]").is_visible(), "the output of the book is not back"
     changed(block(page, "matplotlib", 3), "print(4)")
-    Harm("", other=("**/waveforms.html", "pairs", "pears")).works_in(page.context)
+    page.route(
+        "**/waveforms.html", lambda route: route.fulfill(body=route.fetch().text().replace("pairs", "pears"))
+    )
     page.reload()
     said(block(page, "matplotlib", 3), "Changed, not run yet")
     areas = page.locator("textarea").evaluate_all("all => all.map((area) => area.value)")
@@ -452,6 +457,7 @@ MessagePort.prototype.postMessage = function (data) {
 }"""
 
 
+@pytest.mark.usefixtures("python")
 @harmed(Harm("Python is gone", script=SHORT))
 def test_python_stays_for_the_next_page(page: Page, address: str) -> None:
     """It runs within a second of the click there, and nothing is said of loading."""
@@ -469,6 +475,7 @@ def test_python_stays_for_the_next_page(page: Page, address: str) -> None:
     assert visit.complaints == []
 
 
+@pytest.mark.usefixtures("python")
 @pytest.mark.slow
 @harmed(Harm("has the names of another", script=MIXED))
 def test_pages_have_one_python_and_each_its_own_names(page: Page, address: str) -> None:
@@ -511,6 +518,7 @@ def looped(page: Page, address: str, code: str) -> tuple[Locator, Locator]:
     return box, waits
 
 
+@pytest.mark.usefixtures("python")
 @pytest.mark.slow
 @harmed(Harm("Ran in: ", script="URL.revokeObjectURL = () => {}"))
 def test_a_loop_is_stopped_and_costs_another_page_nothing(page: Page, address: str) -> None:
@@ -522,6 +530,7 @@ def test_a_loop_is_stopped_and_costs_another_page_nothing(page: Page, address: s
     assert shown(box).strip() == "2"
 
 
+@pytest.mark.usefixtures("python")
 @pytest.mark.slow
 @harmed(Harm("Python is busy", script=UNTOLD))
 def test_a_loop_that_lets_itself_not_be_stopped_costs_python_and_that_is_said(

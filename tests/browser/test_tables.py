@@ -1,7 +1,7 @@
 """A table that a block prints: set as one, complete without scripts, sorted and filtered where there are some."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import markdown
@@ -12,7 +12,7 @@ from press.book import Book
 from press.cache import ROOT
 
 from tests.browser import browsing
-from tests.browser.browsing import PHONE, Browser
+from tests.browser.browsing import DESKTOP, PHONE
 
 THEME = ROOT / "docs" / "theme"
 TEXT = """# A {#a}
@@ -70,11 +70,11 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture
-def table(browser: Browser, address: str) -> Iterator[Page]:
-    with browser.new_page(viewport={"width": PHONE[0], "height": PHONE[1]}) as page:
-        page.goto(f"{address}en.html")
-        page.wait_for_selector("form")
-        yield page
+def table(reader: Callable[..., Page], address: str) -> Page:
+    page = reader(PHONE)
+    page.goto(f"{address}en.html")
+    page.wait_for_selector("form")
+    return page
 
 
 def column(page: Page, number: int) -> list[str]:
@@ -120,17 +120,17 @@ def test_a_table_comment_that_fits_nothing_is_a_fault(old: str, new: str, line: 
     assert [fault.line for fault in faults if reason in fault.message] == [line]
 
 
-def test_without_scripts_all_rows_are_there(browser: Browser, address: str) -> None:
-    with browser.new_context(java_script_enabled=False) as context, context.new_page() as page:
-        page.goto(f"{address}en.html")
-        assert column(page, 1) == ["b", "a", "c", "d"]
-        assert page.locator("form, button").count() == 0
-        page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
-        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
-        name = page.locator(".answers tbody th").first
-        left = name.bounding_box()
-        page.evaluate("document.querySelector('[role=region]').scrollLeft = 100")
-        assert name.bounding_box() == left, "the names of the rows stay in sight"
+def test_without_scripts_all_rows_are_there(reader: Callable[..., Page], address: str) -> None:
+    page = reader(DESKTOP, java_script_enabled=False)
+    page.goto(f"{address}en.html")
+    assert column(page, 1) == ["b", "a", "c", "d"]
+    assert page.locator("form, button").count() == 0
+    page.set_viewport_size({"width": PHONE[0], "height": PHONE[1]})
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE[0]
+    name = page.locator(".answers tbody th").first
+    left = name.bounding_box()
+    page.evaluate("document.querySelector('[role=region]').scrollLeft = 100")
+    assert name.bounding_box() == left, "the names of the rows stay in sight"
 
 
 def test_heads_sort(table: Page) -> None:
@@ -190,10 +190,10 @@ def test_the_address_keeps_what_is_chosen_and_a_link_chooses(table: Page) -> Non
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_links_above_the_claims_choose_rows(browser: Browser, tmp_path: Path, language: str) -> None:
+def test_the_links_above_the_claims_choose_rows(page: Page, tmp_path: Path, language: str) -> None:
     text = (ROOT / "docs" / language / "claims.md").read_text(encoding="utf-8")
     write(tmp_path, language, html(text, "claims.md"))
-    with browsing.served(tmp_path) as served, browser.new_page() as page:
+    with browsing.served(tmp_path) as served:
         page.goto(f"{served}{language}.html")
         page.wait_for_selector("form")
         rows = page.locator(".answers tbody tr:not([hidden])")
@@ -253,9 +253,8 @@ def test_nothing_is_wrong_with_it_for_axe(table: Page) -> None:
     assert browsing.axe(table) == []
 
 
-def test_it_speaks_chinese(browser: Browser, address: str) -> None:
-    with browser.new_page() as page:
-        page.goto(f"{address}zh.html")
-        page.wait_for_selector("form")
-        assert page.get_by_role("status").inner_text() == "显示 4 行，共 4 行"
-        assert page.get_by_role("button", name="全部显示").count() == 1
+def test_it_speaks_chinese(page: Page, address: str) -> None:
+    page.goto(f"{address}zh.html")
+    page.wait_for_selector("form")
+    assert page.get_by_role("status").inner_text() == "显示 4 行，共 4 行"
+    assert page.get_by_role("button", name="全部显示").count() == 1
