@@ -48,7 +48,7 @@ FORMULA = re.compile(
     re.DOTALL,
 )
 _LINK = re.compile(
-    r"!?\[(?:[^\[\]]|\[[^\[\]]*\])*\]\(\s*<?([^\s()<>]+(?:\([^\s()]*\))?)>?(?:\s+[\"'][^)]*)?\s*\)"
+    r"!?\[(?:[^\[\]]++|\[[^\[\]]*\])*+\]\(\s*<?([^\s()<>]+(?:\([^\s()]*\))?)>?(?:\s+[\"'][^)]*)?\s*\)"
 )
 _REFERENCE = re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?(?:\s|$)", re.MULTILINE)
 _ATTRIBUTE = re.compile(r"\b(?:href|src)=[\"']([^\"']+)[\"']")
@@ -462,7 +462,7 @@ class _Scanner:
 
 
 def _blank(text: str) -> str:
-    return re.sub(r"[^\n]", " ", text)
+    return "\n".join(" " * len(line) for line in text.split("\n"))
 
 
 def _prose(page: Page, head: str) -> str:
