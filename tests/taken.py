@@ -48,8 +48,9 @@ def pasted(code: str, **names: Any) -> SimpleNamespace:
     return SimpleNamespace(**holds, printed=printed.getvalue())
 
 
+@cache
 def block(name: str) -> SimpleNamespace:
-    """What the block of this name holds."""
+    """What the block of this name holds, run once: some compile what they show."""
     return pasted(codes()[name])
 
 
