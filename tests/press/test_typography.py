@@ -170,7 +170,9 @@ def test_a_fault_is_found_wherever_chinese_stands(tmp_path: Path, path: str) -> 
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(PLACES[path] if name == path else "", encoding="utf-8")
-    found = [fault for text in typography.texts(tmp_path) for fault in faults(text)]
+    texts = typography.texts(tmp_path)
+    assert [typography.texts(tmp_path, only) for only in ([path], [])] == [texts, []]
+    found = [fault for text in texts for fault in faults(text)]
     wrong = {number for number, line in enumerate(PLACES[path].split("\n"), 1) if "错" in line}
     assert {int(fault.split(":")[1]) for fault in found if "autocorrect" not in fault} == wrong, found
     assert all(fault.startswith(f"{path}:") for fault in found)
