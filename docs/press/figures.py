@@ -144,7 +144,7 @@ def _paper(figure: Figure) -> Bbox:
     import matplotlib
     from matplotlib.transforms import Bbox
 
-    if engine := figure.get_layout_engine():
+    if figure.axes and (engine := figure.get_layout_engine()):
         engine.execute(figure)  # lays out the axes,
     # once: as they stand now they are drawn, and their numbers read. No engine at all, as the placeholder of
     # set_layout_engine("none") would have the whole figure drawn once more.
