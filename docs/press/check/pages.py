@@ -195,15 +195,12 @@ def links(page: Page, language: str = "") -> Faults:
         target, _, anchor = link.target.partition("#")
         target = target.partition("?")[0]  # what is chosen in a table
         path = labs.source(Path(normpath(folder / target))) if target else page.path
+        known = page.text if path == page.path else ""
         if target.startswith("/"):
             yield Fault(link.line, f"the link {link.target} is not relative")
         elif target and not path.exists():
             yield Fault(link.line, f"the link {link.target} leads nowhere")
-        elif (
-            anchor
-            and path.suffix in (".md", ".py")
-            and anchor not in _ids(path, page.text * (path == page.path))
-        ):
+        elif anchor and path.suffix in (".md", ".py") and anchor not in _ids(path, known):
             yield Fault(link.line, f"the link {link.target} leads to a heading that is not there")
 
 
