@@ -204,40 +204,46 @@ TOWERS = """() => [...document.querySelectorAll("td")].filter((cell) => {
   return height > 5 * width;
 }).map((cell) => cell.textContent.trim().slice(0, 60)).slice(0, 3)"""
 
-# Tokens of a kind have one colour: of the blocks of code only those that show a new kind are looked at.
-AXE = """async (again) => {
-  const seen = new Set(), known = [];
-  for (const block of document.querySelectorAll("pre")) {
+# Tokens of a kind have one colour: of the blocks of code only those that show a new kind are looked at. `again`
+# formulas, drawings and code are passed over, and texts with the same colours, size and weight on the same grounds have
+# the same contrast: one of each is looked at. In another palette nothing but colours can be wrong.
+AXE = """async ([again, colours]) => {
+  const options = { resultTypes: ["violations"] }, exclude = [], seen = new Set();
+  const rules = { "color-contrast": "[data-kind]", "link-in-text-block": "a[href][data-kind]" };
+  if (colours) options.runOnly = Object.keys(rules);
+  else if (again) exclude.push("math", "figure svg", "pre");
+  else for (const block of document.querySelectorAll("pre")) {
     const kinds = [...block.querySelectorAll("[class]")].map((node) => node.className);
-    if (kinds.every((kind) => seen.has(kind)) && known.push(block)) continue;
+    if (kinds.every((kind) => seen.has(kind)) && exclude.push(block)) continue;
     kinds.forEach((kind) => seen.add(kind));
   }
-  const { violations } = await axe.run({ exclude: known.concat(again) }, { resultTypes: ["violations"] });
-  return violations.map(REPORT);
-}"""
-
-# In another palette nothing but colours can be wrong. Texts with the same colours, size and weight on the
-# same grounds have the same contrast: one of each is looked at.
-AXE_COLOURS = """async () => {
-  const grounds = new Map([[null, ""]]);
-  const ground = (node) => {
-    if (!grounds.has(node)) {
-      const { backgroundColor, backgroundImage, opacity } = getComputedStyle(node);
-      grounds.set(node, [ground(node.parentElement), backgroundColor, backgroundImage, opacity].join());
+  if (again) {
+    const grounds = new Map([[null, ""]]), kinds = new Map();
+    const ground = (node) => {
+      if (!grounds.has(node)) {
+        const { backgroundColor, backgroundImage, opacity, position } = getComputedStyle(node);
+        const own = [backgroundColor, backgroundImage, opacity, position];
+        grounds.set(node, [ground(node.parentElement), ...own].join());
+      }
+      return grounds.get(node);
+    };
+    const out = ["math *", "figure svg *"].concat(colours ? [] : ["pre", "pre *"]);
+    for (const node of document.body.querySelectorAll(`:not(${out})`)) {
+      const speaks = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+      if (!speaks || !node.checkVisibility({ visibilityProperty: true })) continue;
+      const { color, fontSize, fontWeight, textDecorationLine: line } = getComputedStyle(node);
+      const around = node.localName === "a" && getComputedStyle(node.parentElement).color;
+      const kind = [color, fontSize, fontWeight, line, around, ground(node)].join();
+      if (!kinds.has(kind)) kinds.set(kind, node);
     }
-    return grounds.get(node);
-  };
-  const kinds = new Map();
-  for (const node of document.body.querySelectorAll(":not(math *, figure svg *)")) {
-    const speaks = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
-    if (!speaks || !node.checkVisibility({ visibilityProperty: true })) continue;
-    const { color, fontSize, fontWeight, textDecorationLine: line } = getComputedStyle(node);
-    const kind = [color, fontSize, fontWeight, line, node.localName === "a", ground(node)].join();
-    if (!kinds.has(kind)) kinds.set(kind, node);
+    kinds.forEach((node) => (node.dataset.kind = ""));
+    axe.configure({ rules: Object.entries(rules).map(([id, selector]) => ({ id, selector })) });
   }
-  const options = { resultTypes: ["violations"], runOnly: ["color-contrast", "link-in-text-block"] };
-  const { violations } = await axe.run({ include: [...kinds.values()] }, options);
-  return violations.map(REPORT);
+  const { violations } = await axe.run({ exclude }, options);
+  const faults = violations.map(REPORT);
+  document.querySelectorAll("[data-kind]").forEach((node) => delete node.dataset.kind);
+  axe.reset();
+  return faults;
 }"""
 
 REPORT = """(fault) => {
@@ -264,21 +270,30 @@ def axe_script() -> str:
 def axe(page: Page, again: bool = False, colours: bool = False) -> list[str]:
     """What axe-core finds on a page as it stands.
 
-    `again`: formulas, drawings and code, the same on any screen, are passed over; `colours`: nothing but
-    colours has changed since axe looked last.
+    `again`: formulas, drawings, code and texts that look alike, the same on any screen, are passed over; `colours`:
+    nothing but colours has changed since axe looked last.
     """
     if not page.evaluate("'axe' in window"):
         page.evaluate(axe_script())
-    script = (AXE_COLOURS if colours else AXE).replace("REPORT", REPORT)
-    found: list[str] = page.evaluate(script, ["math", "figure svg", "pre"] if again else [])
+    found: list[str] = page.evaluate(AXE.replace("REPORT", REPORT), [again, colours])
     return found
+
+
+# Scripts follow within two frames, and colours glide.
+SETTLED = """async () => {
+  const frames = async () => { for (let n = 0; n < 2; n += 1) await new Promise(requestAnimationFrame); };
+  await frames();
+  const gliding = document.getAnimations().filter(({ effect }) => effect.getComputedTiming().endTime < Infinity);
+  await Promise.allSettled(gliding.map(({ finished }) => finished));
+  await frames();
+}"""
 
 
 def resized(page: Page, size: tuple[int, int], scheme: str = "light") -> None:
     """Another screen or palette, and time to follow."""
     page.emulate_media(color_scheme="dark" if scheme == "dark" else "light", reduced_motion="reduce")
     page.set_viewport_size({"width": size[0], "height": size[1]})
-    page.wait_for_timeout(150)
+    page.evaluate(SETTLED)
 
 
 def watch(page: Page, visit: Visit) -> list[Response]:
@@ -362,37 +377,43 @@ def compressed(body: bytes) -> bytes:
     return gzip.compress(body, 6, mtime=0)
 
 
-def visit(browser: Browser, url: str, looks: Sequence[Look] = LOOKS, all_parts: bool = True) -> Visit:
+@contextlib.contextmanager
+def newcomer(browser: Browser) -> Iterator[Page]:
+    """A page for visits, one after the other: a new browser for each costs a second more."""
+    with browser.new_context(
+        viewport={"width": PHONE[0], "height": PHONE[1]}, color_scheme="light", reduced_motion="reduce"
+    ) as context:
+        context.add_init_script(SHIFTS)
+        yield context.new_page()
+
+
+def visit(page: Page, url: str, looks: Sequence[Look] = LOOKS, all_parts: bool = True) -> Visit:
     """Load a page for the first time on a phone, then look at it on other screens and in the dark.
 
     Formulas, drawings and code, which are alike on all pages, take axe most of its time: not `all_parts`.
     """
     result = Visit(url)
-    with browser.new_context(
-        viewport={"width": PHONE[0], "height": PHONE[1]}, color_scheme="light", reduced_motion="reduce"
-    ) as context:
-        context.add_init_script(SHIFTS)
-        page = context.new_page()
-        responses = watch(page, result)
-        page.goto(url)
-        measured = page.evaluate(MEASURE)
-        result.nodes, result.labels = measured["nodes"], measured["labels"]
-        page.wait_for_load_state("networkidle")
-        result.shift = page.evaluate("window.shift")
-        result.sizes = {answer.url: size(answer) for answer in responses if counted(answer)}
-        for turn, (scheme, screen) in enumerate(looks):
-            if turn or (scheme, screen) != ("light", PHONE):
-                resized(page, screen, scheme)
-            found = axe(
-                page, again=turn > 0 or not all_parts, colours=turn > 0 and screen == looks[turn - 1][1]
-            )
-            result.axe += [f"{scheme}, {screen[0]} px: {fault}" for fault in found]
-        resized(page, NARROW)
-        page.evaluate("for (const folded of document.querySelectorAll('details')) folded.open = true")
-        result.wide = page.evaluate(WIDE)
-        result.small = page.evaluate(SMALL, TEXT)
-        result.towers = page.evaluate(TOWERS)
-        result.copied = page.evaluate(COPIED)
+    resized(page, PHONE)
+    page.context.new_cdp_session(page).send("Network.clearBrowserCache")
+    responses = watch(page, result)
+    page.goto(url)
+    measured = page.evaluate(MEASURE)
+    result.nodes, result.labels = measured["nodes"], measured["labels"]
+    page.wait_for_load_state("networkidle")
+    result.shift = page.evaluate("window.shift")
+    result.sizes = {answer.url: size(answer) for answer in responses if counted(answer)}
+    for turn, (scheme, screen) in enumerate(looks):
+        if turn or (scheme, screen) != ("light", PHONE):
+            resized(page, screen, scheme)
+        found = axe(page, again=turn > 0 or not all_parts, colours=turn > 0 and screen == looks[turn - 1][1])
+        result.axe += [f"{scheme}, {screen[0]} px: {fault}" for fault in found]
+    resized(page, NARROW)
+    page.evaluate("for (const folded of document.querySelectorAll('details')) folded.open = true")
+    result.wide = page.evaluate(WIDE)
+    result.small = page.evaluate(SMALL, TEXT)
+    result.towers = page.evaluate(TOWERS)
+    result.copied = page.evaluate(COPIED)
+    left(page)
     return result
 
 

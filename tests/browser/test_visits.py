@@ -27,12 +27,12 @@ def visits(request: pytest.FixtureRequest, browser: Browser, site: Path) -> dict
     pages = sorted(map(str, sitecheck.all_pages(site)), key=lambda page: (page[3:], page))  # beside its twin
     half, middle = request.param, len(pages) // 2
     some = pages[::20] if half is None else (pages[:middle], pages[middle:])[half]
-    with browsing.served(site, browsing.BELOW) as address:
+    with browsing.served(site, browsing.BELOW) as address, browsing.newcomer(browser) as new:
         for page in dict.fromkeys([ALWAYS, *some]):
             url = f"{address}{page}{'?stay' * (page == 'index.html')}"  # else the front page sends one on
             whole = len(found) % 8 == 0
             looks = LOOKS if whole else () if half is None else LOOKS[page.startswith("zh") :: 2]
-            found[page] = browsing.visit(browser, url, looks, all_parts=whole)
+            found[page] = browsing.visit(new, url, looks, all_parts=whole)
     return found
 
 
@@ -102,8 +102,8 @@ def bad(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Visit:
     """A visit to a page with all that the checks must find."""
     folder = tmp_path_factory.mktemp("bad")
     (folder / "page.html").write_text(browsing.BAD, encoding="utf-8")
-    with browsing.served(folder) as url:
-        return browsing.visit(browser, f"{url}page.html")
+    with browsing.served(folder) as url, browsing.newcomer(browser) as new:
+        return browsing.visit(new, f"{url}page.html")
 
 
 @pytest.mark.parametrize(
