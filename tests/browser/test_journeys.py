@@ -3,11 +3,12 @@
 import ast
 import html
 import io
+import itertools
 import json
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 from xml.etree import ElementTree
@@ -135,18 +136,38 @@ _OLD = "for (const item of document.querySelectorAll('.md-search-result__item'))
 _NEW = "document.querySelector('.md-search-result__item:not([data-old])')"
 
 
-def found(page: Page, word: str, typed: bool) -> list[str]:
-    """Where the results lead, the first one first; [] where none come."""
+# Enters words, each at once, as from the clipboard, and gives where the results lead, until a word finds nothing.
+ENTERED = f"""async (words) => {{
+  const field = document.querySelector(".md-search__input"), found = [];
+  for (const word of words) {{
+    {_OLD};
+    field.value = word;
+    field.dispatchEvent(new Event("input", {{ bubbles: true }}));
+    const late = performance.now() + 15_000;
+    while (!{_NEW} && performance.now() < late) await new Promise((next) => setTimeout(next, 5));
+    found.push({_NEW} ? [...document.querySelectorAll("{_FOUND}")].map((link) => link.href) : []);
+    if (!found.at(-1).length) break;
+  }}
+  return found;
+}}"""
+
+
+def found(page: Page, words: Iterable[str]) -> Iterator[list[str]]:
+    """Where the results for each word lead, the first one first; [] where none come."""
+    left = list(words)
+    while left:
+        answers = page.evaluate(ENTERED, left)
+        yield from answers
+        del left[: len(answers)]
+
+
+def found_by_key(page: Page, word: str) -> list[str]:
+    """The same of a word that is entered key by key."""
     field = page.locator(".md-search__input")
-    if typed:
-        field.fill("")
-        field.press_sequentially(word[:-1])
-        page.wait_for_timeout(1000)  # what is found so far has been shown
+    field.press_sequentially(word[:-1])
+    page.wait_for_timeout(1000)  # what is found so far has been shown
     page.evaluate(_OLD)
-    if typed:
-        field.press_sequentially(word[-1])
-    else:
-        field.fill(word)
+    field.press_sequentially(word[-1])
     try:
         page.wait_for_function(_NEW)
     except Late:
@@ -155,16 +176,14 @@ def found(page: Page, word: str, typed: bool) -> list[str]:
 
 
 def searched(page: Page, root: str, book: str, each: int = 1) -> None:
-    """Each word, or one of a few, finds one of its pages first, and nothing outside the book.
-
-    One word is entered key by key and not at once, as from the clipboard.
-    """
+    """Each word, or one of a few, finds one of its pages first, and nothing outside the book."""
     root = f"{root}{book}/"
     visit = opened(page, f"{root}index.html")
     page.keyboard.press("/")
-    words = WORDS[book] | {tag: {name} for tag, name in tags(book)}
-    for turn, (word, wanted) in enumerate([*words.items()][::each]):
-        urls = found(page, word, typed=turn == 5)
+    asked = [*(WORDS[book] | {tag: {name} for tag, name in tags(book)}).items()][::each]
+    asked.insert(0, asked.pop(5))
+    answers = itertools.chain([found_by_key(page, asked[0][0])], found(page, (word for word, _ in asked[1:])))
+    for (word, wanted), urls in zip(asked, answers, strict=True):
         first = urls[0].removeprefix(root).partition(".html")[0] if urls else "nothing"
         assert first in wanted, f"{word} finds {first} first"
         assert [url for url in urls if not url.startswith(root)] == [], f"{word} leads out of the book"
@@ -228,9 +247,9 @@ def missed(page: Page, root: str, book: str, queries: dict[str, str]) -> list[st
     visit = opened(page, f"{root}{book}/index.html")
     page.keyboard.press("/")
     missed = []
-    for query, place in queries.items():
+    for (query, place), urls in zip(queries.items(), found(page, queries), strict=True):
         paper, row = place.split("#")
-        first = found(page, query, typed=False)[:2]  # the page, and what is found there first
+        first = urls[:2]  # the page, and what is found there first
         ends = [re.sub(r"\?h=[^#]*", "", url).removeprefix(f"{root}{book}/") for url in first]
         missed += [] if ends == [paper, place] else [f"{query} finds {ends} before #{row}"]
     assert visit.complaints == []
