@@ -26,6 +26,7 @@ settings.register_profile("posenc", deadline=None, max_examples=50)
 settings.load_profile("posenc")
 plt.switch_backend("agg")
 torch.set_num_threads(1)  # small tensors, and other work beside: two threads would wait for each other
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # NumPy's, too, in the processes that this one starts
 
 
 @pytest.fixture(autouse=True)

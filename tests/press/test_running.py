@@ -383,6 +383,17 @@ def test_what_ran_before_changes_nothing_neither_here_nor_in_the_next_block() ->
         ("import numpy as np\nnp.random.rand()", True),
         ("import torch\ntorch.randn(2)", True),
         ("import random\nrandom.random()\n1 / 0", True),
+        ("import torch\ntorch.manual_seed(0)\ntorch.randn(2)", False),
+        ("import torch\ntorch.manual_seed(seed=3)\ntorch.randn(2)", False),
+        ("import random\nimport numpy as np\nrandom.seed(1), np.random.seed(1)\nrandom.random()", False),
+        ("import random\nimport numpy as np\nrandom.seed(1)\nnp.random.rand()", True),
+        ("import torch\ntorch.randn(2)\ntorch.manual_seed(0)", True),
+        ("import torch\ntorch.randn(2)\ntorch.manual_seed(0)\ntorch.randn(2)", True),
+        ("import torch\nwith torch.random.fork_rng():\n    torch.manual_seed(3)\n    torch.randn(2)", False),
+        ("import torch\nwith torch.random.fork_rng():\n    torch.manual_seed(3)\ntorch.randn(2)", True),
+        ("from torch import *\nold = get_rng_state()\nmanual_seed(3)\nset_rng_state(old)\nrand(2)", True),
+        ("import random\nrandom.seed(None)", True),
+        ("import numpy as np\nnp.random.seed(None)", True),
     ],
 )
 def test_a_block_that_another_seed_may_change_says_so(code: str, random: bool) -> None:

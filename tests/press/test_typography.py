@@ -7,25 +7,24 @@ from press import made
 from press.check import typography
 from press.check.typography import Text, faults
 
-TEXTS = typography.texts()
-PATHS = sorted({text.path for text in TEXTS})
-
-
-def kinds(path: str) -> set[str]:
-    return {text.kind for text in TEXTS if text.path == path}
-
 
 def test_all_chinese_of_the_book_is_read() -> None:
+    texts = typography.texts()
+    paths = {text.path for text in texts}
+
+    def kinds(path: str) -> set[str]:
+        return {text.kind for text in texts if text.path == path}
+
     zh = typography.ROOT / "docs" / "zh"
     pages = [*zh.rglob("*.md"), *(typography.ROOT / "docs" / "labs").glob("*.py")]
-    assert {path.relative_to(typography.ROOT).as_posix() for path in pages} <= set(PATHS)
-    assert {"README.md", "docs/home/index.md", "docs/theme/main.html", "docs/theme/404.html"} <= set(PATHS)
-    assert {"docs/sites/zh/mkdocs.yml", "posenc/plot/_style.py", "docs/press/exports.py"} <= set(PATHS)
+    assert {path.relative_to(typography.ROOT).as_posix() for path in pages} <= paths
+    assert {"README.md", "docs/home/index.md", "docs/theme/main.html", "docs/theme/404.html"} <= paths
+    assert {"docs/sites/zh/mkdocs.yml", "posenc/plot/_style.py", "docs/press/exports.py"} <= paths
     assert kinds("docs/zh/order.md") == {"title", "prose", "caption", "code", "output"}
     assert kinds("docs/labs/masks.py") >= {"title", "prose", "caption"}
     # every line of a chapter with Chinese in it is looked at, but for that in formulas and comments
     source = made.filled((zh / "masks.md").read_text(encoding="utf-8"), zh, docstrings=False).split("\n")
-    read = {text.line for text in TEXTS if text.path == "docs/zh/masks.md"}
+    read = {text.line for text in texts if text.path == "docs/zh/masks.md"}
     missed = [line for n, line in enumerate(source, 1) if typography.HAN.search(line) and n not in read]
     assert [line for line in missed if "\\text" not in line] == []
 

@@ -16,6 +16,7 @@ import ast
 import contextlib
 import cProfile
 import faulthandler
+import functools
 import gc
 import importlib
 import importlib.util
@@ -35,7 +36,7 @@ import tempfile
 import threading
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -45,8 +46,8 @@ from press import BookError, cache, figures, numbers
 from press.cache import PACKAGE, ROOT
 from press.running import trainings
 
-# Generators that bring a seed of their own each time.
-_ENTROPY = re.compile(r"default_rng\(\)|\bsecrets\b|urandom|SystemRandom|\.seed\(\)")
+# Generators that bring a seed of their own each time, and one that can be seeded unseen.
+_ENTROPY = re.compile(r"default_rng\(\)|\bsecrets\b|urandom|SystemRandom|\.seed\(\)|default_generator")
 BLOCK = "<block>"  # file name of a block in tracebacks
 TIMEOUT = (
     90.0  # seconds of a core for one unit: the slowest of the book takes 10, however busy the machine is
@@ -122,14 +123,55 @@ def isolated(seed: int = 0) -> Iterator[None]:
         yield
 
 
-def _generators() -> list[object]:
-    """The states of the generators that a block may share with others."""
+class _Generator:
+    """A generator that a unit shares with others, and whether what comes of it depends on the seed that it got.
+
+    It does not if the unit seeds it before it draws, and does not go back to where it was.
+    """
+
+    def __init__(
+        self, stack: contextlib.ExitStack, state: Callable[[], object], seed: str, back: str, *modules: Any
+    ):
+        self._state, self._start = state, state()
+        self._seeded = self._used = False
+        for module in modules:
+            for name, noted in ((seed, self._seeds), (back, self._goes_back)):
+                function = functools.partial(noted, getattr(module, name))
+                stack.enter_context(mock.patch.object(module, name, function))
+
+    def _seeds(self, seed: Callable[..., Any], *given: Any, **options: Any) -> Any:
+        self._used = self.used
+        self._seeded = next(iter((*given, *options.values())), None) is not None
+        return seed(*given, **options)
+
+    def _goes_back(self, back: Callable[..., Any], *given: Any, **options: Any) -> Any:
+        result = back(*given, **options)
+        self._seeded &= self._state() != self._start
+        return result
+
+    @property
+    def used(self) -> bool:
+        return self._used or (not self._seeded and self._state() != self._start)
+
+
+@contextlib.contextmanager
+def _generators() -> Iterator[list[_Generator]]:
+    """The generators that a unit may share with others."""
     import numpy as np
 
-    states: list[object] = [random.getstate(), pickle.dumps(np.random.get_state())]
-    if "torch" in sys.modules:
-        states.append(sys.modules["torch"].random.get_rng_state().numpy().tobytes())
-    return states
+    with contextlib.ExitStack() as stack:
+        found = [
+            _Generator(stack, random.getstate, "seed", "setstate", random),
+            _Generator(stack, lambda: pickle.dumps(np.random.get_state()), "seed", "set_state", np.random),
+        ]
+        if "torch" in sys.modules:
+            torch = sys.modules["torch"]
+            state = torch.random.get_rng_state
+            modules = torch, torch.random
+            found.append(
+                _Generator(stack, lambda: state().numpy().tobytes(), "manual_seed", "set_rng_state", *modules)
+            )
+        yield found
 
 
 class TakesTooLong(BaseException):
@@ -194,8 +236,7 @@ def run(parts: list[str], seed: int = 0, draw: bool = True) -> Outcome:
     linecache.cache[BLOCK] = (len(code), None, code.splitlines(keepends=True), BLOCK)
     # the name pytest-codeblocks gives, and what a script or a notebook has
     namespace: dict[str, Any] = {"__MODULE__": "__main__", "__name__": "__main__"}
-    with isolated(seed):
-        before = _generators()
+    with isolated(seed), _generators() as generators:
         try:
             with contextlib.redirect_stdout(printed), _limited():
                 for program in _compiled(code, parts):
@@ -207,7 +248,7 @@ def run(parts: list[str], seed: int = 0, draw: bool = True) -> Outcome:
         except BaseException as error:
             outcome.outputs.append(printed.getvalue().encode(errors="replace").decode())
             outcome.error = _error(error)
-        outcome.random = _generators() != before or bool(_ENTROPY.search(code))
+        outcome.random = any(each.used for each in generators) or bool(_ENTROPY.search(code))
     outcome.reached = sorted(Path(file).relative_to(PACKAGE.parent).as_posix() for file in reached)
     return outcome
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, wraps
 from importlib.resources import files
 from typing import Any, Literal
+
+import torch
 
 __all__ = ["CLAIMS", "Claim", "Found", "claim", "claim_table", "claim_words", "found"]
 
@@ -58,6 +60,8 @@ CLAIMS: dict[str, Claim] = {}
 def claim(verdict: Verdict, section: str) -> Callable[[Callable[[], Found]], Callable[[], Found]]:
     """Enters a measurement into the ledger: the claim is called as the function, its group as the module.
 
+    It starts from one seed, and leaves torch's generator as it was.
+
     Args:
         verdict: the one that the page gives. A test holds it against the measurement.
         section: of the book, which explains the claim: "shift.md#aliasing".
@@ -66,8 +70,15 @@ def claim(verdict: Verdict, section: str) -> Callable[[Callable[[], Found]], Cal
     def enter(measure: Callable[[], Found]) -> Callable[[], Found]:
         name = measure.__name__.replace("_", "-")
         group = measure.__module__.rpartition(".")[2]
-        CLAIMS[name] = Claim(name, group, verdict, section, measure)
-        return measure
+
+        @wraps(measure)
+        def seeded() -> Found:
+            with torch.random.fork_rng(devices=[]):
+                torch.default_generator.manual_seed(0)
+                return measure()
+
+        CLAIMS[name] = Claim(name, group, verdict, section, seeded)
+        return seeded
 
     return enter
 

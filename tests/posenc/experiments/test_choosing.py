@@ -31,7 +31,10 @@ from posenc.experiments.choosing import (
 )
 from posenc.experiments.extrapolation import Results
 
-ALL = {name: measure_scheme(scheme) for name, scheme in CANDIDATES.items()}
+
+def sound(name: str) -> Answers:
+    """What is measured of a scheme of the book."""
+    return measure_scheme(CANDIDATES[name])
 
 
 def answers(make: Callable[[Sizes], Hooks], tokens: schemes.Tokens = "line") -> Answers:
@@ -43,9 +46,9 @@ def kept(results: Results | None = None) -> dict[str, Answers]:
     return {found.name: found for found in compare_schemes(results)}
 
 
-def changed(found: Answers, sound: str) -> set[str]:
+def changed(found: Answers, name: str) -> set[str]:
     """The cells in which a scheme differs from one of the book."""
-    ours, theirs = asdict(found), asdict(ALL[sound])
+    ours, theirs = asdict(found), asdict(sound(name))
     return {key for key in ours if key not in ("name", "section") and ours[key] != theirs[key]}
 
 
@@ -53,7 +56,7 @@ def changed(found: Answers, sound: str) -> set[str]:
 def test_the_file_says_what_is_measured(name: str) -> None:
     assert list(kept()) == list(CANDIDATES)
     # `python -m posenc.experiments choosing` writes it anew
-    assert replace(kept()[name], held=None, longer=None, tuned=None) == ALL[name]
+    assert replace(kept()[name], held=None, longer=None, tuned=None) == sound(name)
 
 
 # --- Planted faults
@@ -149,7 +152,7 @@ def test_columns_that_give_something_else_are_none() -> None:
         hooks = CANDIDATES["alibi"].make(sizes)
         return replace(hooks, columns=wrong.make(sizes).columns) if sizes.num_heads == 2 else hooks
 
-    assert ALL["alibi"].fused
+    assert sound("alibi").fused
     assert changed(answers(make), "alibi") == {"fused"}
 
 
@@ -168,16 +171,16 @@ def test_parameters_are_those_of_the_layers() -> None:
         "alibi": nn.AlibiBias(12),
     }
     for name, layer in layers.items():
-        assert ALL[name].parameters == sum(p.numel() for p in layer.parameters()), name
+        assert sound(name).parameters == sum(p.numel() for p in layer.parameters()), name
 
 
 def test_a_bias_takes_what_its_matrix_takes() -> None:
     bias = t5_bias(np.ones((32, 12), np.float32), 500)
     keys_and_values = 2 * 500 * 768 * 4
     assert bias.nbytes / keys_and_values == pytest.approx(500 / 128)
-    assert ALL["t5"].memory == pytest.approx(LONG / 128, rel=1e-3)
+    assert sound("t5").memory == pytest.approx(LONG / 128, rel=1e-3)
     # added once, and twice copied on its way into (heads, n, n); by two products of width 64 and softmax
-    assert ALL["t5"].cost == pytest.approx(2 / (4 * 64 + 6), rel=0.01)
+    assert sound("t5").cost == pytest.approx(2 / (4 * 64 + 6), rel=0.01)
 
 
 def test_layers_by_turns_have_the_answers_of_both() -> None:
@@ -190,7 +193,7 @@ def test_layers_by_turns_have_the_answers_of_both() -> None:
     assert (mixed.shift, mixed.norm, mixed.fused, mixed.change) == (False, False, False, True)
     assert (mixed.direction, mixed.cached, mixed.pairs) == (True, True, "offsets")
     assert (mixed.defined, mixed.parameters) == (2048, 1_572_864 + 24)
-    assert mixed.memory == ALL["kerple"].memory
+    assert mixed.memory == sound("kerple").memory
     assert answered("rotary", "rotary_dynamic").cached is False
     assert answered("none", "alibi").direction is False
 
@@ -278,7 +281,7 @@ def test_both_languages_name_everything() -> None:
 
 
 def test_each_row_and_each_column_can_be_linked_to() -> None:
-    ids = re.findall(r"\{#([\w-]+)\}", scheme_table(list(ALL.values())))
+    ids = re.findall(r"\{#([\w-]+)\}", scheme_table([sound(name) for name in CANDIDATES]))
     columns = [name for name in ids if name.startswith("column-")]
     assert ids[: len(columns)] == columns
     assert len(columns) == 16
