@@ -114,11 +114,7 @@ class PaddedRuns:
             places = self._from_mask(inputs[1])
             if change(self.called(inputs[0], mask=inputs[1], positions=places)[1, real], alone) <= self.limit:
                 says = f"outputs change by {change(outputs, alone):.2g}, and do not with positions made from the mask"
-                counting = (
-                    f"mask.cumsum(-1) {'+' if self.start > 1 else '-'} 1"
-                    if self.start != 1
-                    else "mask.cumsum(-1)"
-                )
+                counting = f"(mask.cumsum(-1) - 1).clamp(min=0){f' + {self.start}' if self.start else ''}"
                 look = f"position_ids: give {counting} with every batch that has pads on the left"
                 return Finding(what, "note", says, change(outputs, alone), look, section)
         if self.called.positions is None and (own := self._own_count(padded, mask, real, alone, outputs)):
