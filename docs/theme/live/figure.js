@@ -233,7 +233,6 @@ export class LiveFigure extends HTMLElement {
   changed(state) {
     this.state = { ...this.state, ...state };
     this.show();
-    this.drawn();
     this.settled();
   }
 
