@@ -43,6 +43,7 @@ class Book:
     formulas: dict[str, list[str]] = field(default_factory=dict)  # as MathML, waiting likewise
     characters: dict[str, set[str]] = field(default_factory=dict)  # of the formulas of each page
     faults: int = 0  # that were shown while serving, and what MkDocs warned of
+    new: bool = False  # some of its pages had not run
     processes: list[BaseProcess] = field(default_factory=list)  # that build the books, for the page at /
     _pages: dict[str, Page] = field(default_factory=dict)
     _metas: dict[str, Mapping[str, Any]] = field(default_factory=dict)

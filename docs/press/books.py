@@ -18,8 +18,9 @@ from press.languages import LANGUAGES
 from press.running import book_blocks
 
 _METHOD = "forkserver" if sys.platform == "linux" else "spawn"
-# What a book needs of others. Of press only what never changes: each process imports the rest as it is then.
-_PRELOADED = ["press.warm", "mkdocs.commands.build", "material.plugins.search.plugin"]
+# What a book needs of others; `press.warm` is what only pages need that are new. Of press only what never changes:
+# each process imports the rest as it is then.
+_PRELOADED = ["mkdocs.commands.build", "material.plugins.search.plugin"]
 
 
 def names(root: Path, language: str) -> list[str]:
@@ -45,20 +46,21 @@ def note(books: list[dict[str, pages.Page]], runs: book_blocks.Runs) -> None:
             runs.note(page)
 
 
-def run_blocks(root: Path) -> None:
-    """Runs all blocks of both books that are not in the cache."""
+def run_blocks(root: Path) -> bool:
+    """Runs all blocks of both books that are not in the cache; whether there were any."""
     runs = book_blocks.Runs()
     runs.failures.clear()
     books = unfinished(root, runs)
     runs.run(book_blocks.twins(*books))
     note(books, runs)
+    return any(books)
 
 
-def start(root: Path, site: Path, url: str, serving: bool) -> list[BaseProcess]:
+def start(root: Path, site: Path, url: str, serving: bool, warm: bool) -> list[BaseProcess]:
     """Begins to build both books below the folder `site`."""
     context: Any = multiprocessing.get_context(_METHOD)
     if _METHOD == "forkserver":
-        context.set_forkserver_preload(_PRELOADED)
+        context.set_forkserver_preload(["press.warm"] * warm + _PRELOADED)
     started = []
     for language in LANGUAGES:
         config = root / "docs" / "sites" / language / "mkdocs.yml"

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
-from fontTools import subset
-from fontTools.ttLib import TTFont
 from math_core import LatexError, LatexToMathML
 
 from press import BookError, cache
 
 if TYPE_CHECKING:
+    from fontTools.ttLib import TTFont
+
     from press.book import Book
 
 FONT = "stix-two-math.woff2"
@@ -244,6 +244,8 @@ def font_subset(characters: Iterable[str]) -> bytes:
     store = cache.Store("font", suffix=".base64")
     if (kept := store.get(entry)) is not None:
         return base64.b64decode(kept)
+    from fontTools import subset, ttLib  # it takes its time
+
     options = subset.Options(
         flavor="woff2",
         layout_features=["ssty", "dtls", "flac", "ccmp", "locl", "mark", "mkmk"],
@@ -253,7 +255,7 @@ def font_subset(characters: Iterable[str]) -> bytes:
         notdef_outline=True,
         recalc_timestamp=False,
     )
-    font = TTFont(source, recalcTimestamp=False)
+    font = ttLib.TTFont(source, recalcTimestamp=False)
     _share_scripts(font)
     cutter = subset.Subsetter(options)
     cutter.populate(text=text)

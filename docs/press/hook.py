@@ -6,19 +6,20 @@ the one that is being built. A page that is kept (kept_pages.py) passes through 
 """
 
 import functools
+import importlib
 import json
 import logging
+import os
 import posixpath
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from jinja2 import Environment, FileSystemBytecodeCache, pass_context
 from jinja2.runtime import Context
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
-from mkdocs.livereload import LiveReloadServer
 from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.nav import Navigation
@@ -52,6 +53,9 @@ from press.book import Book
 from press.kept_pages import Kept, KeptPages, search_entries
 from press.running import book_blocks
 from press.runtime import pyodide
+
+if TYPE_CHECKING:
+    from mkdocs.livereload import LiveReloadServer
 
 BOOK = Book()
 KEPT: KeptPages | None = None
@@ -123,7 +127,7 @@ def on_pre_build(config: MkDocsConfig) -> None:
     if BOOK.executes and BOOK.serving:
         behind.BEHIND.before_build(root)
     elif BOOK.executes:
-        books.run_blocks(root)
+        BOOK.new = books.run_blocks(root)
 
 
 @event_priority(-50)  # when other plugins have added and removed their files
@@ -137,7 +141,7 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
             files.remove(file)
     if not BOOK.language:
         root, site = Path(config.config_file_path).parent, Path(config.site_dir)
-        BOOK.processes = books.start(root, site, BOOK.url, BOOK.serving)
+        BOOK.processes = books.start(root, site, BOOK.url, BOOK.serving, BOOK.serving or BOOK.new)
         return
     logging.getLogger("mkdocs").addHandler(WARNED)
     for lab in labs.of_book(BOOK.folder):
@@ -155,6 +159,7 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
         book_blocks.run_book(BOOK, missing)
         missing = KEPT.find_by_results(missing)
     if missing:
+        importlib.import_module("press.warm")  # it is there where blocks have run, or the books are served
         chinese.learn_words(BOOK, names)
 
 
@@ -355,7 +360,20 @@ def finish_pages(site: Path) -> dict[str, Kept]:
 # --- While serving ------------------------------------------------------------------------------------------
 
 
-def on_serve(server: LiveReloadServer, config: MkDocsConfig, builder: Callable[..., None]) -> None:
-    server.build_delay = 0.1  # seconds, enough for the files of one save; an author waits for them each time
-    if not BOOK.language:
-        behind.BEHIND.attach(server, Path(config.config_file_path).parent)
+def on_serve(server: "LiveReloadServer", config: MkDocsConfig, builder: Callable[..., None]) -> None:
+    """An author waits for what is found late each time; what Python has compiled is no edit, and built all again."""
+    from watchdog.observers.polling import PollingObserverVFS
+
+    server.build_delay = 0.1  # seconds, enough for the files of one save
+    server.unwatch(config.docs_dir)  # it lies below docs
+    server.unwatch(str(config.config_file_path))
+    server.observer = PollingObserverVFS(  # type: ignore[assignment]
+        os.stat, sources, polling_interval=0.2
+    )
+    server.watch(str(config.config_file_path))
+    behind.BEHIND.attach(server, Path(config.config_file_path).parent)
+
+
+def sources(folder: str | None) -> Iterator[os.DirEntry[str]]:
+    """What lies in a folder, without what Python has compiled."""
+    return (entry for entry in os.scandir(folder) if entry.name != "__pycache__")

@@ -40,19 +40,37 @@ class KeptPages:
     def __init__(self, book: Book, names: Iterable[str], configs: Iterable[Path]) -> None:
         self.book, self.pages = book, dict[str, Kept]()
         self._first, self._second = cache.Store("pages-first"), cache.Store("pages")
+        self._named = cache.Store("pages-named")
         self._common = _common(book, sorted(names), configs)
         self._posenc = dependencies.sources()
         self._names: dict[str, str] = {}  # the first name of a page
 
     def find(self, names: Iterable[str]) -> list[str]:
         """Takes the pages that are kept under their first names; gives the others."""
-        missing = []
-        for name in names:
-            self._names[name] = cache.key(self._common, name, *self._sources(name))
+        self._names, missing = self._first_names([*names]), []
+        for name in self._names:
             second, asked, state = self._last(name)
             if state != self._posenc.state(asked) or not self._take(name, second):
                 missing.append(name)
         return missing
+
+    def _first_names(self, names: list[str]) -> dict[str, str]:
+        """The first names of pages, kept as long as no source of the books changes: what is made takes its time."""
+        state = self._state(names)
+        if (text := self._named.get(state)) is not None:
+            return dict(json.loads(text))
+        found = {name: cache.key(self._common, name, *self._sources(name)) for name in names}
+        if self._posenc.current() and self._state(names) == state:  # nothing was edited meanwhile
+            self._named.put(state, json.dumps(found))
+        return found
+
+    def _state(self, names: list[str]) -> str:
+        """One name for all from which something is made for a page of the book."""
+        folders = {self.book.folder.parent, cache.ROOT / "docs"}
+        paths = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
+        files = [(str(path), path.read_bytes()) for path in paths if "__pycache__" not in path.parts]
+        parts = (part for file in files for part in file)
+        return cache.key(self._common, *names, self._posenc.state(self._posenc.files), *parts)
 
     def find_by_results(self, names: Iterable[str]) -> list[str]:
         """Takes the pages that are kept with what their blocks did; gives the others."""
@@ -77,7 +95,7 @@ class KeptPages:
             self._note(name)
 
     def prune(self) -> None:
-        for store in (self._first, self._second):
+        for store in (self._first, self._second, self._named):
             store.prune(days=7, most=400)
 
     def _second_name(self, name: str) -> str:

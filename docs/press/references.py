@@ -53,9 +53,13 @@ class Entry:
         shown = re.sub(r"https?://([^/]+)/.*", r"\1", name)
         return f"[{shown}]({_ADDRESSES[found[0]]}{value})" if found else ""
 
+    @cached_property
+    def _named(self) -> str:
+        return self.link.partition("]")[2] or f"*{self.title}*"
+
     def cited_by(self, source: str) -> bool:
-        """Whether an item in a list of sources is this paper."""
-        return (self.link.partition("]")[2] or f"*{self.title}*") in source
+        """Whether an item in a list of sources, or one of several, is this paper."""
+        return self._named in source
 
     def bibtex(self) -> str:
         return _bibtex(self.kind, self.key, {k: v for k, v in self.fields.items() if k not in _WORDS})
@@ -113,7 +117,7 @@ def of_book(book: Path) -> dict[str, list[str]]:
 def listed(book: Path) -> str:
     """All papers, in the order of the file, each with its sentence, the pages that cite it, and its BibTeX."""
     others, comma, after, stop, space, cited = _WORDS[book.name]
-    items = {name: found for name, found in of_book(book).items() if found}
+    items = {name: "\n".join(found) for name, found in of_book(book).items() if found}
     titles = {name: front_matter((book / name).read_text(encoding="utf-8"))[0]["title"] for name in items}
     lines = []
     for entry in entries():
@@ -121,7 +125,7 @@ def listed(book: Path) -> str:
             re.sub(r"[{}]", "", entry.fields["author"]).removesuffix(" and others").replace(" and ", comma)
         )
         names += others if entry.fields["author"].endswith(" and others") else ""
-        where = [name for name in items if any(entry.cited_by(source) for source in items[name])]
+        where = [name for name, found in items.items() if entry.cited_by(found)]
         links = comma.join(f"[{titles[name]}]({name}#sources)" for name in where)
         what = f"**{names}**{after}*{entry.title}*{after}{entry.fields['year']}{stop}"
         journal = f"*{entry.fields['journal']}*{stop}" if "journal" in entry.fields else ""

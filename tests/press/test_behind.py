@@ -5,9 +5,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from mkdocs.livereload import LiveReloadServer
+from press import behind, hook
 from press.behind import Behind
 from press.running import execute
 from press.running.book_blocks import Runs
@@ -105,3 +108,32 @@ def test_only_the_language_that_is_open_keeps_a_build_waiting(served: Behind, tm
     served.before_build(tmp_path)
     runs = Runs()
     assert [runs.known([f"y = '{name}'\n"]) for name in ("en", "zh")] == [False, True]
+
+
+@pytest.mark.parametrize("edited", ["docs/a.md", "mkdocs.yml"])
+def test_an_edit_is_seen_and_what_python_has_compiled_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edited: str
+) -> None:
+    config, compiled = tmp_path / "mkdocs.yml", tmp_path / "docs" / "__pycache__" / "a.pyc"
+    compiled.parent.mkdir(parents=True)
+    for path in (config, compiled, tmp_path / "docs" / "a.md"):
+        path.touch()
+    server = LiveReloadServer(lambda: None, "127.0.0.1", 0, str(tmp_path))
+    for watched in (compiled.parents[1], config):
+        server.watch(str(watched))
+    monkeypatch.setattr(behind.BEHIND, "attach", lambda *_: None)
+    given: Any = SimpleNamespace(docs_dir=str(compiled.parents[1]), config_file_path=str(config))
+    hook.on_serve(server, given, lambda: None)
+    server.watch(str(compiled.parents[1]))
+    server.observer.start()
+    try:
+        time.sleep(0.5)
+        compiled.write_text("1")
+        time.sleep(1)
+        assert not server._want_rebuild
+        (tmp_path / edited).write_text("1")
+        with server._rebuild_cond:
+            assert server._rebuild_cond.wait_for(lambda: server._want_rebuild, 30)
+    finally:
+        server.observer.stop()
+        server.server_close()

@@ -76,6 +76,25 @@ def test_a_page_is_built_again_where_something_that_it_depends_on_has_changed(
     assert found(book, results)[1] == ["a.md"]
 
 
+def test_what_is_edited_while_pages_get_their_names_leaves_none_behind(
+    book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page, sources = book / "a.md", KeptPages._sources
+    found(book, ["1"])[0].keep("a.md", A_PAGE)
+    cache.Store("pages-named").clear()
+    text = page.read_text()
+
+    def edited(kept: KeptPages, name: str) -> list[str]:
+        page.write_text(f"{text}More.\n")
+        return sources(kept, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(KeptPages, "_sources", edited)
+        assert found(book, ["1"])[1] == ["a.md"]
+    page.write_text(text)
+    assert found(book, ["1"])[1] == []
+
+
 def test_an_edit_of_posenc_that_changes_no_result_builds_nothing(book: Path) -> None:
     found(book, ["1"])[0].keep("a.md", A_PAGE)
     (book.parents[1] / "posenc" / "one.py").write_text("def f(): return 1  # one")

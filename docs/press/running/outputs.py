@@ -4,7 +4,6 @@ import difflib
 from collections.abc import Iterator
 from typing import Any
 
-from press import claims
 from press.numbers import in_code, stands, together, written
 from press.pages import Fault, Unit
 from press.running.execute import Outcome
@@ -48,6 +47,8 @@ def _faults_of_output(unit: Unit, outcome: Outcome) -> Iterator[Fault]:
 
 
 def _faults_of_figures(unit: Unit, outcome: Outcome) -> Iterator[Fault]:
+    from press import claims  # it needs numpy
+
     for part, drawn in zip(unit.parts, outcome.figures, strict=True):
         line = part.fence.line
         if part.figure and not drawn:
