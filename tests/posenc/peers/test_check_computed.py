@@ -16,8 +16,8 @@ import pytest
 import torch
 
 from tests.peers import modeling
-from tests.posenc.peers.faulty import Faults, made
-from tests.posenc.peers.test_check_tenth_round import LONG, SHARES, causal, scaled
+from tests.posenc.peers.faulty import Faults, made, scaled
+from tests.posenc.peers.small import LONG, SHARES, causal
 
 Patch = pytest.MonkeyPatch
 pytestmark = pytest.mark.slow
