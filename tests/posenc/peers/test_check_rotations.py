@@ -167,12 +167,6 @@ def olmo2_keeps_angles_by_length(usual: Any, self: Any, x: Any, position_ids: An
     return cos.to(x.dtype), sin.to(x.dtype)
 
 
-@changed("layers 1, 2, 3 are turned", "smollm3", num_hidden_layers=4)
-def smollm3_leaves_out_another_layer(model: Any) -> None:
-    for number, layer in enumerate(model.model.layers):
-        layer.self_attn.use_rope = int(number % 4 != 0)
-
-
 @replaced("some without position are turned", "smollm3.SmolLM3Attention.__init__", num_hidden_layers=4)
 def smollm3_turns_all_layers(usual: Any, self: Any, *given: Any, **more: Any) -> None:
     usual(self, *given, **more)
@@ -511,3 +505,11 @@ def ministral_has_a_factor_that_nobody_said(model: Any) -> None:
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_named_in_the_first_line(name: str, monkeypatch: Patch) -> None:
     FAULTS.must_be_named(name, monkeypatch)
+
+
+def test_layers_that_are_turned_are_named_where_another_is_left_out() -> None:
+    model = made("smollm3", num_hidden_layers=4)
+    for number, layer in enumerate(model.model.layers):
+        layer.self_attn.use_rope = int(number % 4 != 0)
+    first = posenc.check.all(model).faults[0]
+    assert "layers 1, 2, 3 are turned" in f"{first.look} {first.says}", first
