@@ -54,6 +54,11 @@ class OrderModel(nn.Module):
         return logits
 
 
+def adam(model: nn.Module, rate: float) -> torch.optim.Adam:
+    """Adam that moves all parameters of a model together: the same numbers as one by one, in fewer calls."""
+    return torch.optim.Adam(model.parameters(), lr=rate, foreach=True)
+
+
 def train(optimizer: torch.optim.Optimizer, steps: int, compute_loss: Callable[[], Tensor]) -> list[float]:
     """The loss before each step."""
     losses = []

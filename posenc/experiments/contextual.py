@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from posenc._checks import check_even_dim, integer
 from posenc.contextual import forget_bias
-from posenc.experiments._training import check_layers, share, train
+from posenc.experiments._training import adam, check_layers, share, train
 from posenc.experiments.transformer import Transformer, hide, one_thread
 from posenc.masks import causal_mask
 from posenc.nn.contextual import ContextualPositions
@@ -107,7 +107,7 @@ def train_sentence_task(
         model = Transformer(len(_TOKENS), _MARKS, dim, heads).double()
         texts = _texts(_TEXTS[0], *kinds[0])
         labels = _labels(texts, back)
-        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        optimizer = adam(model, 1e-2)
 
         def loss_of_a_batch() -> Tensor:
             batch = torch.randint(len(texts), (16,))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc._checks import check_even_dim, integer
-from posenc.experiments._training import OrderModel, check_bias, check_layers, share, train
+from posenc.experiments._training import OrderModel, adam, check_bias, check_layers, share, train
 from posenc.experiments.transformer import one_thread
 
 
@@ -84,7 +84,7 @@ def train_order_task(
         layers = copy.deepcopy((encoding, rotary))
         model = OrderModel(n_tokens, dim, *layers, bias, causal).double()
         loss = nn.functional.binary_cross_entropy_with_logits
-        optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+        optimizer = adam(model, 3e-3)
         losses = train(optimizer, steps, lambda: loss(model(pairs), labels))
     model.eval()
     with torch.no_grad():

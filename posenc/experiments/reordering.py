@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from posenc._checks import check_even_dim, integer
 from posenc.attention import dot_product_attention
-from posenc.experiments._training import check_bias, check_layers, share, train
+from posenc.experiments._training import adam, check_bias, check_layers, share, train
 from posenc.experiments.transformer import Single, Transformer, feed_forward, one_thread
 
 # Who does it, and to whom: English has two forms for most. No third person singular, so verbs stay as they are.
@@ -120,7 +120,7 @@ def train_reordering(
         layers = copy.deepcopy((encoding, rotary))
         model = _ReorderingModel(int(inputs.max()) + 1, len(words), dim, *layers, bias).double()
         loss = nn.functional.cross_entropy
-        optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+        optimizer = adam(model, 3e-3)
         losses = train(optimizer, steps, lambda: loss(model(inputs[~kept]), labels[~kept]))
     model.eval()
     with torch.no_grad():

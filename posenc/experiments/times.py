@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc._checks import check_even_dim, integer, number
-from posenc.experiments._training import OrderModel, share, train
+from posenc.experiments._training import OrderModel, adam, share, train
 from posenc.experiments.transformer import one_thread
 
 
@@ -106,7 +106,7 @@ def train_gap_task(
             x = model.outputs.embedding(torch.zeros(seconds.shape, dtype=torch.int64))
             return model.after_codes(copied(x, seconds / unit))
 
-        optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+        optimizer = adam(model, 3e-3)
         optimizer.add_param_group({"params": [*copied.parameters()], "lr": 3e-2})
         loss, trained, answers = nn.functional.binary_cross_entropy_with_logits, frames / fps, labels
         losses = train(optimizer, steps, lambda: loss(logits(trained), answers))

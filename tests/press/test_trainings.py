@@ -6,6 +6,8 @@ from typing import Any
 import torch
 from press.running import trainings
 
+from posenc.nn import SinusoidalEncoding
+
 Called = list[tuple[Any, ...]]
 called: Called = []
 
@@ -40,3 +42,12 @@ def test_what_cannot_be_copied_or_is_changed_by_it_is_trained_each_time() -> Non
     for _ in range(2):
         train(local)
     assert len(called) == 4
+
+
+def test_a_layer_with_a_hook_on_itself_is_known_again() -> None:
+    """Two encodings of the same numbers train alike; the hook of each holds the layer, and has a number of its own."""
+    called.clear()
+    train = trainings.once(_train)
+    for dim in (4, 4, 6):
+        train(SinusoidalEncoding(dim, 8, dropout=0.0))
+    assert len(called) == 2

@@ -57,6 +57,13 @@ GRACE = 10.0  # more for one that does not let itself be stopped: then its proce
 STARTED = "started"  # the first line of the answers: what comes after it is the doing of a block
 FORKS = sys.platform == "linux"  # elsewhere libraries do not stand it
 OURS = ("posenc", "posenc.nn", "posenc.plot")
+_ENVIRONMENT = {
+    "MPLBACKEND": "agg",
+    "OMP_NUM_THREADS": "1",  # sums in one order, whatever the number of cores
+    # glibc keeps the memory of large arrays for the next ones; else the system clears each of their pages anew
+    "MALLOC_MMAP_THRESHOLD_": f"{2**30}",
+    "MALLOC_TRIM_THRESHOLD_": f"{2**30}",
+}
 _FUTURE = sum({getattr(__future__, name).compiler_flag for name in __future__.all_feature_names})
 
 
@@ -368,8 +375,7 @@ class Interpreter:
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "press.running.execute"],  # nothing that lies in the folder below
             cwd=tempfile.gettempdir(),
-            # sums in one order, whatever the number of cores
-            env=os.environ | cache.environment() | {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"},
+            env=os.environ | cache.environment() | _ENVIRONMENT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,

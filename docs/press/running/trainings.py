@@ -33,15 +33,25 @@ def share() -> None:
 
 
 class _Writer(pickle.Pickler):
-    """Writes equal values equally: tensors without the place where they lie, and what is the same object twice."""
+    """Writes equal values equally: tensors without the place where they lie, and what is the same object twice.
+
+    Of the hooks of a layer, which may hold the layer itself, it writes what they call; their numbers are new each time.
+    """
 
     def reducer_override(self, obj: Any) -> Any:
         import torch
 
+        if isinstance(obj, torch.nn.Module):
+            state = {name: _called(x) if name.endswith("_hooks") else x for name, x in vars(obj).items()}
+            return tuple, ((type(obj), state),)
         if not isinstance(obj, torch.Tensor):
             return NotImplemented
         data = obj.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
         return tuple, ((type(obj), str(obj.dtype), tuple(obj.shape), obj.requires_grad, data),)
+
+
+def _called(hooks: dict[int, Any]) -> list[Any]:
+    return [(getattr(x, "hook", x), getattr(x, "with_module", None)) for x in hooks.values()]
 
 
 def written(value: Any) -> bytes:
