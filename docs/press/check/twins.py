@@ -30,14 +30,11 @@ def digests(page: Page) -> dict[str, tuple[str, int]]:
     for fence in page.fences:
         lines[fence.line - 1 : fence.end] = [""] * (fence.end - fence.line + 1)
     starts = [(1, "top"), *((heading.line, heading.id) for heading in page.headings), (len(lines) + 1, "")]
-    words = {
-        id: (" ".join(lines[line - 1 : end - 1]).split(), line)
-        for (line, id), (end, _) in itertools.pairwise(starts)
-    }
-    return {
-        id: (hashlib.sha256(" ".join(said).encode()).hexdigest()[:8], line)
-        for id, (said, line) in words.items()
-    }
+    found = {}
+    for (line, id), (end, _) in itertools.pairwise(starts):
+        words = " ".join(" ".join(lines[line - 1 : end - 1]).split())
+        found[id] = hashlib.sha256(words.encode()).hexdigest()[:8], line
+    return found
 
 
 def _sections(books: Books) -> Iterator[tuple[str, tuple[str, str], tuple[str, str]]]:
@@ -47,11 +44,9 @@ def _sections(books: Books) -> Iterator[tuple[str, tuple[str, str], tuple[str, s
         if chinese and not (english.is_lab or english.is_draft or chinese.is_draft):
             ours, theirs = digests(english), digests(chinese)
             for id in ours.keys() & theirs.keys():
-                places = tuple(
-                    f"{cache.shown(page.path)}:{found[id][1]}"
-                    for page, found in ((english, ours), (chinese, theirs))
-                )
-                yield f"{name}#{id}", (ours[id][0], theirs[id][0]), (places[0], places[1])
+                here = f"{cache.shown(english.path)}:{ours[id][1]}"
+                there = f"{cache.shown(chinese.path)}:{theirs[id][1]}"
+                yield f"{name}#{id}", (ours[id][0], theirs[id][0]), (here, there)
 
 
 def _behind(books: Books) -> set[str]:
