@@ -104,19 +104,10 @@ def uncollected(page: Page) -> list[Fault]:
     found, faults = python_fences(page.text)
     run = [part.fence.line for unit in page.blocks for part in unit.parts]
     reported = {fault.line for fault in faults}
-    faults += [
-        Fault(
-            line,
-            "this fence looks like Python and is not run (continued, closed or swallowed by another one?)",
-        )
-        for line in found
-        if line not in run and line not in reported
-    ]
-    faults += [
-        Fault(line, "pytest-codeblocks runs what Markdown does not show as a Python block")
-        for line in run
-        if line not in found
-    ]
+    passed = "this fence looks like Python and is not run (continued, closed or swallowed by another one?)"
+    hidden = "pytest-codeblocks runs what Markdown does not show as a Python block"
+    faults += [Fault(line, passed) for line in found if line not in run and line not in reported]
+    faults += [Fault(line, hidden) for line in run if line not in found]
     faults += [fault for unit in page.blocks for fault in _changes_of_posenc(unit)]
     return sorted(faults, key=lambda fault: fault.line)
 

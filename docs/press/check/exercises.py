@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from itertools import zip_longest
 
 from press.cache import PACKAGE, ROOT
 from press.check.planted import Faults, of_page, of_pair
@@ -28,10 +29,8 @@ def whole_exercises(page: Page, language: str) -> Faults:
     """Each has a comment, an id that begins with its chapter, a hint, an answer in one place, and in code a check."""
     for number, line in enumerate(page.text.split("\n"), 1):
         if line.lstrip().startswith("<!-- exercise") and not COMMENT.match(line):
-            yield Fault(
-                number,
-                "it is no <!-- exercise: minutes=10 level=1 kind=paper -->; code, measure; teachers at its end",
-            )
+            form = "<!-- exercise: minutes=10 level=1 kind=paper -->; code, measure; teachers at its end"
+            yield Fault(number, f"it is no {form}")
     found = exercises(page)
     known = {each.heading: each for each in found}
     for heading in page.headings if found else ():
@@ -75,12 +74,7 @@ def same_exercises(english: Page, chinese: Page) -> Faults:
     """The same comments in both languages."""
     ours, theirs = ([match[0] for match in COMMENT.finditer(page.text)] for page in (english, chinese))
     if ours != theirs:
-        at = next(
-            (n for n, (one, other) in enumerate(zip(ours, theirs, strict=False)) if one != other),
-            min(len(ours), len(theirs)),
-        )
+        at = next(n for n, (one, other) in enumerate(zip_longest(ours, theirs)) if one != other)
         found = [each.heading.line for each in exercises(chinese)]
-        yield Fault(
-            found[at] + 1 if at < len(found) else 1,
-            "the comment of this exercise is otherwise on the English page",
-        )
+        line = found[at] + 1 if at < len(found) else 1
+        yield Fault(line, "the comment of this exercise is otherwise on the English page")
