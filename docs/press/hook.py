@@ -361,10 +361,12 @@ def finish_pages(site: Path) -> dict[str, Kept]:
 
 
 def on_serve(server: "LiveReloadServer", config: MkDocsConfig, builder: Callable[..., None]) -> None:
-    """An author waits for what is found late each time; what Python has compiled is no edit, and built all again."""
+    """An author waits each time for what is found late; what Python has compiled is no edit."""
     from watchdog.observers.polling import PollingObserverVFS
 
     server.build_delay = 0.1  # seconds, enough for the files of one save
+    if BOOK.language:
+        return
     server.unwatch(config.docs_dir)  # it lies below docs
     server.unwatch(str(config.config_file_path))
     server.observer = PollingObserverVFS(  # type: ignore[assignment]
