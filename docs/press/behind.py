@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from press import books, cache, labs, pages
 from press.languages import LANGUAGES
 from press.running import dependencies, execute
-from press.running.book_blocks import Parts, Runs, Workers, twins
+from press.running.book_blocks import Parts, Runs, Workers, trains, twins
 
 PATIENCE = 4.0  # seconds that a build waits for the blocks of the open page
 PROGRESS = "progress.txt"  # in the served folder: 'ran of all'
@@ -64,7 +64,7 @@ class Behind:
         self.after_build(root)
 
     def before_build(self, root: Path) -> None:
-        """Runs the blocks of the open page, as far as they run within PATIENCE: what trains comes last."""
+        """Runs the blocks of the open page but for trainings, as far as they begin within PATIENCE."""
         self._pause()
         runs, (language, name) = Runs(), self.open
         if self._server is None:
@@ -72,9 +72,10 @@ class Behind:
         path = root / "docs" / language / name
         if not (language in LANGUAGES and labs.source(path).is_file()) or runs.has_run(path):
             return
-        if jobs := runs.jobs(twins({name: pages.read(path)})):
+        jobs = [job for job in runs.jobs(twins({name: pages.read(path)})) if not trains(job)]
+        if jobs:
             end = time.monotonic() + PATIENCE
-            self._ready().run(takewhile(lambda _: time.monotonic() < end, reversed(jobs)), runs.take)
+            self._ready().run(takewhile(lambda _: time.monotonic() < end, jobs), runs.take)
 
     def after_build(self, root: Path) -> None:
         """Begins to run what is left, as soon as there is a server."""

@@ -133,9 +133,9 @@ def _title(path: Path) -> str:
 
 @cache
 def _texts(language: str) -> dict[str, str]:
-    """The Markdown of each entry, kept as long as posenc stays as it is."""
-    found, griffe = dependencies.sources(), version("griffelib")
-    key = kept.key(language, griffe, _text(Path(__file__)), _text(FILE), found.state(found.files))
+    """The Markdown of each entry, kept as long as what posenc says of itself stays as it is."""
+    said, griffe = dependencies.sources().interface, version("griffelib")
+    key = kept.key(language, griffe, _text(Path(__file__)), _text(FILE), said)
     store = kept.Store("reference")
     if (text := store.get(key)) is None:
         made = {e.path: _markdown(e, language) for e in entries() if public(e.path) is not None}

@@ -95,7 +95,7 @@ def test_a_build_ends_what_runs_and_it_is_run_again(served: Behind, tmp_path: Pa
     assert (tmp_path / "progress.txt").read_text() == "1 / 1"
 
 
-def test_only_the_language_that_is_open_keeps_a_build_waiting(served: Behind, tmp_path: Path) -> None:
+def test_only_what_is_open_and_does_not_train_keeps_a_build_waiting(served: Behind, tmp_path: Path) -> None:
     _book(tmp_path, "```python\nx = 1\n```\n")
     (tmp_path / "docs" / "zh" / "a.md").write_text("```python\nx = 2\n```\n", encoding="utf-8")
     server = Server(tmp_path)
@@ -103,11 +103,13 @@ def test_only_the_language_that_is_open_keeps_a_build_waiting(served: Behind, tm
     assert served.thread is not None
     served.thread.join()
     for name in ("en", "zh"):
-        (tmp_path / "docs" / name / "a.md").write_text(f"```python\ny = '{name}'\n```\n", encoding="utf-8")
+        blocks = f"```python\ny = '{name}'\n```\n```python\ny = 'posenc.experiments'\n```\n"
+        (tmp_path / "docs" / name / "a.md").write_text(blocks, encoding="utf-8")
     server.application({"PATH_INFO": "/zh/a.html"}, None)
     served.before_build(tmp_path)
     runs = Runs()
-    assert [runs.known([f"y = '{name}'\n"]) for name in ("en", "zh")] == [False, True]
+    ran = [runs.known([f"y = '{name}'\n"]) for name in ("en", "zh", "posenc.experiments")]
+    assert ran == [False, True, False]
 
 
 @pytest.mark.parametrize("edited", ["docs/a.md", "mkdocs.yml"])

@@ -257,6 +257,25 @@ def test_a_change_is_one_of_the_blocks_that_reach_it(
     assert all(old[name].wide != new[name].wide for name in units)
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("class A:\n    def f(self, x=1):\n        'Says.'\n        return 2\n", False),  # it does otherwise
+        ("class A:\n    def f(self, x=2):\n        'Says.'\n        return 1\n", True),
+        ("class A:\n    def f(self, x=1):\n        'Says so.'\n        return 1\n", True),
+        ("class A:\n    y = 1\n    def f(self, x=1):\n        'Says.'\n        return 1\n", True),
+        ("x = = 1", True),
+    ],
+)
+def test_what_a_package_says_of_itself_is_not_what_its_functions_do(
+    package: Path, text: str, said: bool
+) -> None:
+    (package / "two.py").write_text("class A:\n    def f(self, x=1):\n        'Says.'\n        return 1\n")
+    before = reach.Sources(package).interface
+    (package / "two.py").write_text(text)
+    assert (reach.Sources(package).interface != before) == said
+
+
 def test_a_planted_result_is_seen_on_a_page_in_spite_of_the_cache(
     package: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

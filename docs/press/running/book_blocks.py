@@ -13,7 +13,6 @@ top of their page, and the server goes on.
 POSENC_EXECUTE=0 switches execution off: pages are built without drawings, and nothing is checked.
 """
 
-import ast
 import contextlib
 import itertools
 import json
@@ -74,10 +73,10 @@ class Runs:
         written = [repr(parts)]
         # at its comments and docstrings, too
         looks_at_itself = re.search(r"\b(inspect|traceback|linecache|help|doctest|__doc__)\b", code)
-        if not looks_at_itself and (tree := dependencies.parsed(code)):
+        if not looks_at_itself and (facts := self.sources.facts(code)).bare:
             ends = itertools.accumulate(part.count("\n") for part in parts)
-            cuts = [sum(statement.lineno <= end for statement in tree.body) for end in ends]
-            written = [repr(cuts), ast.dump(dependencies.without_docstrings(tree))]
+            cuts = [sum(line <= end for line in facts.lines) for end in ends]
+            written = [repr(cuts), facts.bare]
         return Keys(*(cache.key(self.depends_on, depends_on, *written) for depends_on in (own, wide)))
 
     def missing(self, units: Iterable[Parts]) -> list[Parts]:
@@ -94,7 +93,7 @@ class Runs:
             job = [parts for parts in self.missing(units) if self.key(parts).own not in seen]
             seen |= {self.key(parts).own for parts in job}
             jobs += [job] * bool(job)
-        return sorted(jobs, key=lambda job: -len(job) * ("posenc.experiments" in "".join(job[0])))
+        return sorted(jobs, key=lambda job: -len(job) * trains(job))
 
     def run(self, twins: Iterable[list[Parts]]) -> None:
         """Runs all units that are not in the cache, those that share a process together."""
@@ -212,6 +211,11 @@ class Workers:
     def close(self) -> None:
         for interpreter in self._interpreters:
             interpreter.close()
+
+
+def trains(job: list[Parts]) -> bool:
+    """Whether units that share a process may take long."""
+    return "posenc.experiments" in "".join(job[0])
 
 
 # --- A book -------------------------------------------------------------------------------------------------

@@ -3,7 +3,8 @@
 Names are followed through the modules that only pass them on, such as posenc/__init__.py, to the module that
 defines them, and from there wherever its own imports lead, those inside functions included. What cannot be
 followed (a module handed on as a whole, `import *`, a module named by a string made on the way) is taken for
-all of posenc. Which modules a run really executes is compared with this (book_blocks.py).
+all of posenc. Which modules a run really executes is compared with this (book_blocks.py). What reading a module or a
+block says of it is kept under its text: an edit reads one anew.
 
 >>> reached, _ = sources().reach("from posenc import one_hot_encoding")
 >>> "posenc.naive" in reached, "posenc.alibi" in reached
@@ -13,10 +14,14 @@ all of posenc. Which modules a run really executes is compared with this (book_b
 import ast
 import contextlib
 import functools
+import itertools
+import json
 import os
+import platform
 import re
 import threading
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from press import cache
@@ -26,6 +31,18 @@ _ON_THE_WAY = re.compile(r"\b(__import__|import_module|sys\.modules|exec|eval)\b
 _IMPORT = re.compile(r"^[ \t]*(?:from[^\n]+import[ ]*(?:\([^)]*\)|[^\n]*)|import[^\n]*)", re.MULTILINE)
 PARSING = threading.Lock()  # CPython 3.11 fails where two threads parse at the same time
 Use = tuple[str, str]  # a module and a name in it; "*" is all of it
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What reading a module, or a block, says of it."""
+
+    uses: list[list[str]]  # of the package: a module and a name in it
+    only_passes_on: bool = False  # it does nothing but bring in names:
+    passed: list[list[str]] = field(default_factory=list)  # the name, as what, and the module that has it
+    binds: list[str] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)  # where its statements begin
+    bare: str = ""  # one name for a block without docstrings, for a module without what its functions do
 
 
 class Sources:
@@ -46,9 +63,11 @@ class Sources:
         self.all: Use = (package.name, "*")
         # as they are when first asked for
         self._bytes = functools.cache(Path.read_bytes)
-        self._tree = functools.cache(lambda module: parsed(self.text(module)))
-        self._uses = functools.cache(lambda module: self._used_by(self.text(module), module))
-        self._leads, self._bound = functools.cache(self._lead), functools.cache(self._binds)
+        self._digest = functools.cache(lambda path: cache.key(self._bytes(path)))
+        self._store = cache.Store("facts")
+        here = Path(__file__).read_bytes(), platform.python_version(), package.name
+        self._reading = cache.key(*here, *(name for name, _ in self.stamp))
+        self.facts, self._leads = functools.cache(self._kept_facts), functools.cache(self._lead)
         self.reach = functools.cache(self._reach)
 
     def current(self) -> bool:
@@ -60,7 +79,7 @@ class Sources:
         modules, ways = self.reach(code)
         parts: list[str | bytes] = [f"{module}:{name}" for module, name in sorted(ways)]
         for path in [*(self.files[module] for module in sorted(modules)), *self.data]:
-            parts += [self._inside[path], self._bytes(path)]
+            parts += [self._inside[path], self._digest(path)]
         return cache.key(*parts)
 
     def asked(self, code: str) -> set[str]:
@@ -82,11 +101,41 @@ class Sources:
         """What each module imports, as it is written: what can be reached of others depends on no more."""
         return [(module, _IMPORT.findall(self.text(module))) for module in sorted(self.files)]
 
+    @functools.cached_property
+    def interface(self) -> str:
+        """One name for all that can be said of the modules without what their functions do."""
+        facts = ((module, self._of(module).bare or self.text(module)) for module in sorted(self.files))
+        return cache.key(*itertools.chain(*facts))
+
+    def _of(self, module: str) -> Facts:
+        return self.facts(self.text(module), module)
+
+    def _kept_facts(self, code: str, module: str = "") -> Facts:
+        entry = cache.key(self._reading, module, code)
+        if (text := self._store.get(entry)) is None:
+            self._store.put(entry, text := json.dumps(asdict(self._read(code, module))))
+        return Facts(**json.loads(text))
+
+    def _read(self, code: str, module: str) -> Facts:
+        """All that a module, or a block, uses of the package, and what else is asked of it."""
+        if (tree := parsed(code)) is None:
+            return Facts([[*self.all]])
+        nodes = list(ast.walk(tree))
+        passed, binds = list[list[str]](), set[str]()
+        if only_passes_on := all(map(_passes_on, tree.body)):
+            for node, base in self._froms(nodes, module):
+                passed += [[alias.name, alias.asname or alias.name, base] for alias in node.names]
+            binds = set(_bound(nodes))
+        uses = sorted(map(list, self._uses(code, nodes, module)))
+        lines = [statement.lineno for statement in tree.body]
+        bare = cache.key(ast.dump(without_bodies(tree) if module else without_docstrings(tree)))
+        return Facts(uses, only_passes_on, passed, sorted(binds), lines, bare)
+
     def _reach(self, code: str) -> tuple[set[str], set[Use]]:
         """The modules that `code` can reach, and the names by which it and they ask for each other."""
         modules: set[str] = set()
         ways: set[Use] = set()
-        waiting = self._used_by(code, "") if self.package.name in code else set()
+        waiting = self._used(self.facts(code)) if self.package.name in code else set()
         while waiting:
             use = waiting.pop()
             if use in ways:
@@ -95,14 +144,13 @@ class Sources:
             if use == self.all:
                 return set(self.files), {self.all}
             defining, passed = self._leads(*use)
-            waiting |= passed.union(*map(self._uses, defining - modules))
+            waiting |= passed.union(*(self._used(self._of(module)) for module in defining - modules))
             modules |= defining
         return modules, ways
 
     def only_passes_on(self, module: str) -> bool:
         """Whether a module does nothing but bring in names: their ways are in a digest, its text is not."""
-        tree = self._tree(module)
-        return tree is not None and all(map(_passes_on, tree.body))
+        return self._of(module).only_passes_on
 
     def files_of(self, code: str) -> set[str]:
         """The files that a run of `code` may execute, 'posenc/naive.py'."""
@@ -117,34 +165,24 @@ class Sources:
         """The modules that define what is used, and what is used in its stead where it is only passed on."""
         if name == "*":
             return {file for file in self.files if f"{file}.".startswith(f"{module}.")}, set()
-        tree = self._tree(module)
-        if tree is None or not self.only_passes_on(module):
+        facts = self._of(module)
+        if not facts.only_passes_on:
             return {module}, set()
-        passed = set(self._passed(tree, module, name))
+        passed = set(self._passed(facts, name))
         if passed or not name.startswith("__"):
             return set(), passed or {self.all}
-        return ({module} if name in self._bound(module) else set()), set()
+        return ({module} if name in facts.binds else set()), set()
 
-    def _passed(self, tree: ast.Module, module: str, name: str) -> Iterator[Use]:
-        for node, base in self._froms(ast.walk(tree), module):
-            for alias in node.names:
-                if name == (alias.asname or alias.name):
-                    submodule = f"{base}.{alias.name}"
-                    yield (submodule, "*") if submodule in self.files else (base, alias.name)
-                elif alias.name == "*" and base in self.files:
-                    yield base, name
+    def _passed(self, facts: Facts, name: str) -> Iterator[Use]:
+        for there, here, base in facts.passed:
+            if name == here:
+                submodule = f"{base}.{there}"
+                yield (submodule, "*") if submodule in self.files else (base, there)
+            elif there == "*" and base in self.files:
+                yield base, name
 
-    def _binds(self, module: str) -> set[str]:
-        """The names that a module binds, by whatever means."""
-        names = set()
-        for node in ast.walk(self._tree(module) or ast.Module([], [])):
-            if isinstance(node, ast.alias):
-                names.add(node.asname or node.name)
-            elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-                names.add(node.name)
-            elif isinstance(node, ast.Name):
-                names.add(node.id)
-        return names
+    def _used(self, facts: Facts) -> set[Use]:
+        return {(module, name) for module, name in facts.uses}
 
     def _froms(self, nodes: Iterable[ast.AST], module: str) -> Iterator[tuple[ast.ImportFrom, str]]:
         """Every `from … import` of the package itself, with the module that it names."""
@@ -158,12 +196,8 @@ class Sources:
                 if name.partition(".")[0] == self.package.name:
                     yield node, name
 
-    def _used_by(self, code: str, module: str) -> set[Use]:
+    def _uses(self, code: str, nodes: list[ast.AST], module: str) -> set[Use]:
         """All that a module, or a block, uses of the package."""
-        tree = self._tree(module) if module else parsed(code)
-        if tree is None:
-            return {self.all}
-        nodes = list(ast.walk(tree))
         if _ON_THE_WAY.search(code) and any(map(_on_the_way, nodes)):
             return {self.all}
         uses: set[Use] = set()
@@ -213,7 +247,6 @@ def _stamp(package: Path) -> list[tuple[str, int]]:
     return sorted(found, key=lambda file: file[0].split("/"))
 
 
-@functools.lru_cache(8)
 def parsed(code: str) -> ast.Module | None:
     """The tree of `code`; None where it is no Python."""
     with PARSING, contextlib.suppress(SyntaxError, ValueError):
@@ -233,6 +266,29 @@ def without_docstrings(tree: ast.Module) -> ast.Module:
         ):
             node.body = node.body[1:] or [ast.Pass()]
     return tree
+
+
+def without_bodies(tree: ast.Module) -> ast.Module:
+    """The tree, changed: of what functions do, their docstrings are left, and what `__init__` makes an object.
+
+    >>> ast.unparse(without_bodies(ast.parse("def f(x=1):\\n    return x")))
+    'def f(x=1):\\n    pass'
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name != "__init__":
+            node.body = node.body[:1] if ast.get_docstring(node) else [ast.Pass()]
+    return tree
+
+
+def _bound(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    """The names that these nodes bind, by whatever means."""
+    for node in nodes:
+        if isinstance(node, ast.alias):
+            yield node.asname or node.name
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Name):
+            yield node.id
 
 
 def _chains(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, list[str]]]:
