@@ -1,5 +1,6 @@
 """The pictures of README.md. Draw them anew with: python tests/readme_images.py"""
 
+import functools
 import io
 import re
 from pathlib import Path
@@ -25,6 +26,7 @@ def heat_map() -> Figure:
     return plt.gcf()
 
 
+@functools.cache
 def drawn() -> dict[str, str]:
     """Each picture by file name: small SVG that looks the same wherever it is drawn."""
     # Not the style of whoever calls, and no random ids, dates or machine fonts in the file.

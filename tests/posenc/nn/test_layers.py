@@ -572,10 +572,10 @@ def test_one_graph_for_any_length_and_one_for_a_step(name: str) -> None:
     counter, layer = CompileCounter(), made(name)
     compiled = copy.deepcopy(layer)
     compiled.compile(backend=counter, fullgraph=True, dynamic=True)
-    x = tokens()
+    x = tokens(10)  # never all of it: that is laid out otherwise than a part, as is the whole table of a grid
     for first, last in [(0, 9), (0, 5), (0, 7), (5, 6), (8, 9), (3, 4)]:
         torch.testing.assert_close(part(compiled, x, first, last), part(layer, x, first, last))
-    assert counter.frame_count <= (4 if name == "Shaw" else 3)  # which looks at the shape of its mask, too
+    assert counter.frame_count <= 2 + name.startswith("grid")
 
 
 OPEN = ["ALiBi both ways", "table", "T5", "KERPLE power", "FIRE", "rotary", "ALiBi attention", "Shaw"]
