@@ -78,11 +78,6 @@ def steps_from(solution: Callable[..., Any]) -> Said | None:
             "到不了的节点写成了 0，好像它就是锚点：它的距离是无穷大。",
         ),
         (
-            wanted + 1,
-            "All distances are 1 too large: the anchor is 0 steps away from itself.",
-            "所有距离都多了 1：锚点离自己是 0 步。",
-        ),
-        (
             np.array([0, 3, 2, 1, 2, np.inf]),
             "The edges are followed backwards: graph[t, u] leads from t to u.",
             "边走反了：graph[t, u] 是从 t 到 u 的边。",
@@ -91,6 +86,11 @@ def steps_from(solution: Callable[..., Any]) -> Said | None:
             np.array([0, 1, 2, 1, 1, np.inf]),
             "The edges are followed both ways: graph[t, u] leads from t to u only.",
             "边两个方向都走了：graph[t, u] 只从 t 到 u。",
+        ),
+        (
+            wanted + 1,
+            "All distances are 1 too large: the anchor is 0 steps away from itself.",
+            "所有距离都多了 1：锚点离自己是 0 步。",
         ),
         (
             np.array([0, 5, 6, 2, 1, np.inf]),
