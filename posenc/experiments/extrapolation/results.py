@@ -116,13 +116,13 @@ class Results:
         return float(self.scores(scheme, task, steps=steps)[:, at].mean())
 
     def _row(self, scheme: str, task: str, size: str = "usual", steps: int | None = None) -> dict[str, Any]:
-        self._known("scheme", scheme, self.schemes)
-        self._known("task", task, self.tasks)
         wanted = (scheme, task, size, self.steps if steps is None else steps)
         for row in self.data["runs"]:
             if (row["scheme"], row["task"], row["size"], row["steps"]) == wanted:
                 found: dict[str, Any] = row
                 return found
+        self._known("scheme", scheme, self.schemes)
+        self._known("task", task, self.tasks)
         raise ValueError(f"{scheme} was not trained on {task} at size {size!r} with {wanted[-1]} steps")
 
     @staticmethod
