@@ -47,9 +47,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+LONG = "/test_visits.py", "/test_scripts.py", "/test_page_blocks.py", "/test_style.py"
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     # What takes longest does not come last, alone.
-    items.sort(key=lambda item: "/test_visits.py" not in item.nodeid)
+    items.sort(key=lambda item: next((n for n, file in enumerate(LONG) if file in item.nodeid), len(LONG)))
     for item in items:
         if item.get_closest_marker("slow") and not config.option.markexpr:
             item.add_marker(pytest.mark.skip("slow: `pytest -m slow`"))
