@@ -47,26 +47,32 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-LONG = "/test_visits.py", "/test_scripts.py", "/test_page_blocks.py", "/test_style.py"
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    # What takes longest does not come last, alone.
-    items.sort(key=lambda item: next((n for n, file in enumerate(LONG) if file in item.nodeid), len(LONG)))
+    # One process builds the site, and no other one waits for it; single tests come last and fill up the ends.
+    items.sort(
+        key=lambda item: (
+            "/test_visits.py" not in item.nodeid,
+            [part in item.nodeid for part in ("/browser/", *SINGLE)],
+        )
+    )
     for item in items:
         if item.get_closest_marker("slow") and not config.option.markexpr:
             item.add_marker(pytest.mark.skip("slow: `pytest -m slow`"))
 
 
+# Files whose tests are handed out one by one, each with all that harms it; the first has the shortest and comes last.
+SINGLE = "/browser/test_live.py", "/browser/test_journeys.py", "/browser/test_run_buttons.py"
+
+
 class Files(LoadFileScheduling):
     """A file at a time for each process; the pages are one, for what both books do is run once.
 
-    What a reader does is a test at a time, with all that harms it, and visits go by what they share.
+    What a reader does is a test at a time, and visits go by what they share.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        if file.endswith(("/test_journeys.py", "/test_live.py", "/test_run_buttons.py")):
+        if file.endswith(SINGLE):
             return nodeid.partition("[")[0]
         if file.endswith("/test_visits.py"):
             return f"{file} {'the second half' in nodeid}"
