@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import lxml.html
 import pytest
-from bs4 import BeautifulSoup, Tag
+from lxml.html import HtmlElement
 from press.runtime.pyodide import MISSING
 
 from tests.browser.browsing import BELOW, Browser, Visit, served, watch
@@ -106,12 +107,14 @@ def blocks(site: Path) -> list[Block]:
     found: list[Block] = []
     for path in sorted(site.glob("??/**/*.html")):
         html = path.read_text(encoding="utf-8").partition("<article")[2].rpartition("</article>")[0]
+        if "data-block=" not in html:
+            continue
         codes: dict[str, list[dict[str, str]]] = {}
-        for block in BeautifulSoup(html, "lxml").select("[data-block]") if "data-block=" in html else ():
-            number = str(block["data-block"])
-            own = {"code": block.get_text(), "name": number}
+        for block in lxml.html.fromstring(f"<article{html}</article>").xpath("//*[@data-block]"):
+            number = str(block.get("data-block"))
+            own = {"code": block.text_content(), "name": number}
             codes[number] = [*codes.get(str(block.get("data-after")), []), own]
-            need = str(block.get("data-run") or block["data-needs"])
+            need = str(block.get("data-run") or block.get("data-needs"))
             page = path.relative_to(site).as_posix()
             shown, figures, table = _below(block)
             # drawing takes a browser half a second: the first figure of each page in Chinese, whose words are wide
@@ -129,19 +132,16 @@ def _cells(printed: str) -> str:
     return "".join(text.replace("`", "").split())
 
 
-def _below(block: Tag) -> tuple[str, int, bool]:
+def _below(block: HtmlElement) -> tuple[str, int, bool]:
     """The output that follows a block, how many drawings, and whether the output is a table."""
     shown, figures = "", 0
-    for follower in block.find_next_siblings():
-        if "output" in (follower.get("class") or ()):
-            shown += follower.get_text()
-        elif "table" in (follower.get("class") or ()):
-            return (
-                "".join("".join(each.get_text() for each in follower.select("table")).split()),
-                figures,
-                True,
-            )
-        elif follower.name == "figure" or "live" in (follower.get("class") or ()):
+    for follower in block.itersiblings("*"):
+        if "output" in follower.classes:
+            shown += follower.text_content()
+        elif "table" in follower.classes:
+            cells = "".join(each.text_content() for each in follower.iter("table"))
+            return "".join(cells.split()), figures, True
+        elif follower.tag == "figure" or "live" in follower.classes:
             figures += 1
         else:
             break
