@@ -204,44 +204,57 @@ TOWERS = """() => [...document.querySelectorAll("td")].filter((cell) => {
   return height > 5 * width;
 }).map((cell) => cell.textContent.trim().slice(0, 60)).slice(0, 3)"""
 
-# Tokens of a kind have one colour: of the blocks of code only those that show a new kind are looked at. `again`
-# formulas, drawings and code are passed over, and texts with the same colours, size and weight on the same grounds have
-# the same contrast: one of each is looked at. In another palette nothing but colours can be wrong.
-AXE = """async ([again, colours]) => {
-  const options = { resultTypes: ["violations"] }, exclude = [], seen = new Set();
-  const rules = { "color-contrast": "[data-kind]", "link-in-text-block": "a[href][data-kind]" };
-  if (colours) options.runOnly = Object.keys(rules);
-  else if (again) exclude.push("math", "figure svg", "pre");
-  else for (const block of document.querySelectorAll("pre")) {
-    const kinds = [...block.querySelectorAll("[class]")].map((node) => node.className);
-    if (kinds.every((kind) => seen.has(kind)) && exclude.push(block)) continue;
-    kinds.forEach((kind) => seen.add(kind));
-  }
-  if (again) {
-    const grounds = new Map([[null, ""]]), kinds = new Map();
-    const ground = (node) => {
-      if (!grounds.has(node)) {
-        const { backgroundColor, backgroundImage, opacity, position } = getComputedStyle(node);
-        const own = [backgroundColor, backgroundImage, opacity, position];
-        grounds.set(node, [ground(node.parentElement), ...own].join());
-      }
-      return grounds.get(node);
-    };
-    const out = ["math *", "figure svg *"].concat(colours ? [] : ["pre", "pre *"]);
-    for (const node of document.body.querySelectorAll(`:not(${out})`)) {
-      const speaks = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
-      if (!speaks || !node.checkVisibility({ visibilityProperty: true })) continue;
-      const { color, fontSize, fontWeight, textDecorationLine: line } = getComputedStyle(node);
-      const around = node.localName === "a" && getComputedStyle(node.parentElement).color;
-      const kind = [color, fontSize, fontWeight, line, around, ground(node)].join();
-      if (!kinds.has(kind)) kinds.set(kind, node);
+# Texts with the same colours, size and weight on the same grounds have the same contrast: one of each is looked at, and
+# of formulas, drawings and code what brings a new kind of element. What is passed over stands there empty meanwhile:
+# axe takes its time by the element. In the dark nothing but colours can be wrong.
+AXE = """async (dark) => {
+  const all = (names) => document.body.querySelectorAll(names);
+  const known = new Set(), kinds = new Map(), grounds = new Map([[null, ""]]), around = new Set(), faults = [];
+  const looked = async (away, options) => {
+    away.forEach(([part, stand]) => part.replaceWith(stand));
+    const { violations } = await axe.run({ exclude: ["svg:empty"] }, { resultTypes: ["violations"], ...options });
+    faults.push(...violations.map(REPORT));
+    away.forEach(([part, stand]) => stand.replaceWith(part));
+  };
+  const colours = { "color-contrast": "[data-kind]", "link-in-text-block": "a[href][data-kind]" };
+  if (!dark) {
+    const away = [...all("math, figure svg, pre")].filter((part) => {
+      const before = known.size;
+      for (const { localName, className, attributes } of part.querySelectorAll("*"))
+        known.add([localName, className.baseVal ?? className, ...[...attributes].map(({ name }) => name)].join());
+      return known.size === before && !part.contains(document.activeElement);
+    }).map((part) => [part, part.cloneNode(), part.getBoundingClientRect()]);
+    for (const [part, stand, { width, height }] of away) {
+      stand.style = `display: inline-block; width: ${width}px; height: ${height}px; overflow: clip`;
+      if (part.localName !== "svg") stand.textContent = part.textContent;
     }
-    kinds.forEach((node) => (node.dataset.kind = ""));
-    axe.configure({ rules: Object.entries(rules).map(([id, selector]) => ({ id, selector })) });
+    await looked(away, { rules: Object.fromEntries(Object.keys(colours).map((id) => [id, { enabled: false }])) });
   }
-  const { violations } = await axe.run({ exclude }, options);
-  const faults = violations.map(REPORT);
-  document.querySelectorAll("[data-kind]").forEach((node) => delete node.dataset.kind);
+  const ground = (node) => {
+    if (!grounds.has(node)) {
+      const { backgroundColor, backgroundImage, opacity, position } = getComputedStyle(node);
+      const own = [backgroundColor, backgroundImage, opacity, position].join(), below = ground(node.parentElement);
+      grounds.set(node, own === "rgba(0, 0, 0, 0),none,1,static" ? below : below + own);
+    }
+    return grounds.get(node);
+  };
+  for (const node of all("*")) {
+    const speaks = [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim());
+    if (!speaks || !node.checkVisibility({ visibilityProperty: true })) continue;
+    const { color, fontSize, fontWeight, textDecorationLine: line } = getComputedStyle(node);
+    const above = node.localName === "a" && getComputedStyle(node.parentElement).color;
+    const kind = [color, fontSize, fontWeight, line, above, ground(node)].join();
+    if (!kinds.has(kind)) kinds.set(kind, node);
+  }
+  kinds.forEach((node) => (node.dataset.kind = ""));
+  for (const kept of [...kinds.values(), document.activeElement])
+    for (let node = kept; node; node = node.parentElement) around.add(node);
+  const away = [...all(":not([data-kind], [data-kind] *, script, style, link)")].filter((node) =>
+    !around.has(node) && around.has(node.parentElement) &&
+    !(node.checkVisibility() && /absolute|fixed|sticky/.test(getComputedStyle(node).position)));
+  axe.configure({ rules: Object.entries(colours).map(([id, selector]) => ({ id, selector })) });
+  await looked(away.map((part) => [part, part.cloneNode()]), { runOnly: Object.keys(colours) });
+  kinds.forEach((node) => delete node.dataset.kind);
   axe.reset();
   return faults;
 }"""
@@ -267,15 +280,11 @@ def axe_script() -> str:
     return file.read_text(encoding="utf-8")
 
 
-def axe(page: Page, again: bool = False, colours: bool = False) -> list[str]:
-    """What axe-core finds on a page as it stands.
-
-    `again`: formulas, drawings, code and texts that look alike, the same on any screen, are passed over; `colours`:
-    nothing but colours has changed since axe looked last.
-    """
+def axe(page: Page, dark: bool = False) -> list[str]:
+    """What axe-core finds on a page as it stands."""
     if not page.evaluate("'axe' in window"):
         page.evaluate(axe_script())
-    found: list[str] = page.evaluate(AXE.replace("REPORT", REPORT), [again, colours])
+    found: list[str] = page.evaluate(AXE.replace("REPORT", REPORT), dark)
     return found
 
 
@@ -285,7 +294,7 @@ SETTLED = """async () => {
   await frames();
   const gliding = document.getAnimations().filter(({ effect }) => effect.getComputedTiming().endTime < Infinity);
   await Promise.allSettled(gliding.map(({ finished }) => finished));
-  await frames();
+  if (gliding.length) await frames();
 }"""
 
 
@@ -387,11 +396,8 @@ def newcomer(browser: Browser) -> Iterator[Page]:
         yield context.new_page()
 
 
-def visit(page: Page, url: str, looks: Sequence[Look] = LOOKS, all_parts: bool = True) -> Visit:
-    """Load a page for the first time on a phone, then look at it on other screens and in the dark.
-
-    Formulas, drawings and code, which are alike on all pages, take axe most of its time: not `all_parts`.
-    """
+def visit(page: Page, url: str, looks: Sequence[Look] = LOOKS) -> Visit:
+    """Load a page for the first time on a phone, then look at it on other screens and in the dark."""
     result = Visit(url)
     resized(page, PHONE)
     page.context.new_cdp_session(page).send("Network.clearBrowserCache")
@@ -405,7 +411,7 @@ def visit(page: Page, url: str, looks: Sequence[Look] = LOOKS, all_parts: bool =
     for turn, (scheme, screen) in enumerate(looks):
         if turn or (scheme, screen) != ("light", PHONE):
             resized(page, screen, scheme)
-        found = axe(page, again=turn > 0 or not all_parts, colours=turn > 0 and screen == looks[turn - 1][1])
+        found = axe(page, scheme == "dark")
         result.axe += [f"{scheme}, {screen[0]} px: {fault}" for fault in found]
     resized(page, NARROW)
     page.evaluate("for (const folded of document.querySelectorAll('details')) folded.open = true")
