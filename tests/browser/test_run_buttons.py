@@ -501,13 +501,13 @@ MessagePort.prototype.addEventListener = function (kind, heard) {
 LockManager.prototype.request = async () => {};"""
 
 
-def looped(page: Page, address: str, code: str) -> tuple[Locator, Locator]:
-    """A block of this page that ran a loop and was stopped, and one of another page that waits for it."""
+def looped(page: Page, address: str, code: str) -> tuple[Locator, Locator, float]:
+    """A block of this page that ran a loop and was stopped, one of another page that waits, seconds of the start."""
     other = page.context.new_page()
     for each in (page, other):
         opened(each, f"{address}en/{CHAPTER}")
     box, waits = block(page), block(other)
-    ran(box)
+    start = ran(box)
     changed(box, code)
     box.locator(".run-run").click()
     said(box, "Running", wait=15_000)
@@ -515,14 +515,14 @@ def looped(page: Page, address: str, code: str) -> tuple[Locator, Locator]:
     said(waits, "Python is busy, maybe with a block on another page", wait=5000)
     box.locator(".run-stop").click(timeout=15_000)
     said(box, "Stopped")
-    return box, waits
+    return box, waits, start
 
 
 @pytest.mark.usefixtures("python")
 @pytest.mark.slow
 @harmed(Harm("Ran in: ", script="URL.revokeObjectURL = () => {}"))
 def test_a_loop_is_stopped_and_costs_another_page_nothing(page: Page, address: str) -> None:
-    box, waits = looped(page, address, ENDLESS)
+    box, waits, _ = looped(page, address, ENDLESS)
     said(waits, "Ran in", wait=7000)
     assert "again" not in waits.locator(".run-bar").inner_text()
     changed(box, "print(2)")
@@ -536,8 +536,8 @@ def test_a_loop_is_stopped_and_costs_another_page_nothing(page: Page, address: s
 def test_a_loop_that_lets_itself_not_be_stopped_costs_python_and_that_is_said(
     page: Page, address: str
 ) -> None:
-    box, waits = looped(page, address, STUBBORN)
-    said(waits, "Ran in.*was started again", wait=40_000)
+    box, waits, start = looped(page, address, STUBBORN)
+    said(waits, "Ran in.*was started again", wait=10_000 + round(2000 * start))
     changed(box, "print(2)")
     ran(box)
     assert shown(box).strip() == "2"
