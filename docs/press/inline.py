@@ -1,6 +1,7 @@
 """What stands at the head of a script for `uv run` (PEP 723): what it imports, and of posenc the extras."""
 
 import ast
+import functools
 import json
 import re
 import sys
@@ -20,7 +21,8 @@ EXTRAS = {
 }
 
 
-def libraries(code: str) -> set[str]:
+@functools.cache
+def libraries(code: str) -> frozenset[str]:
     """The libraries that a piece of code imports, by the names of their packages.
 
     >>> sorted(libraries("import math\\nimport torch.nn as nn\\nfrom posenc import plot"))
@@ -32,7 +34,7 @@ def libraries(code: str) -> set[str]:
             names |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and not node.level:
             names.add(str(node.module).partition(".")[0])
-    return names - sys.stdlib_module_names - {"__future__"}
+    return frozenset(names - sys.stdlib_module_names - {"__future__"})
 
 
 def needed(code: str) -> list[str]:

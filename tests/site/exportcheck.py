@@ -1,6 +1,7 @@
 """What goes with each page of the built site: its script, its Markdown twin, its place in the book, its preview."""
 
 import ast
+import functools
 import json
 import re
 import struct
@@ -232,7 +233,7 @@ def way(page: Page) -> Iterator[str]:
     ):
         found = [_target(page, link) for link in page.html.xpath(f"//*{path}")]
         yield from [f"{what}: {found}, not {wanted}"] * (found != wanted)
-    chapters = [name for name in names if book[name].chapter]
+    chapters = _chapters(page.site, page.book)
     progress = page.html.find(".//progress")
     shown = () if progress is None else (progress.get("value"), progress.get("max"))
     stands = (str(chapters.index(page.name) + 1), str(len(chapters))) if page.chapter else ()
@@ -240,6 +241,11 @@ def way(page: Page) -> Iterator[str]:
     told = "".join(page.html.xpath(f"//*{of_class('book-way')}//span//text()"))
     if page.chapter and not re.search(r"About [1-9]\d? minutes|约 [1-9]\d? 分钟", told):
         yield f"no reading time: {told!r}"
+
+
+@functools.cache
+def _chapters(site: Path, book: str) -> list[str]:
+    return [name for name in contents(book) if Page(site, book, name).chapter]
 
 
 def _target(page: Page, link: Any) -> str:

@@ -155,9 +155,8 @@ def shown_first(page: Page) -> Iterator[str]:
 )
 def links(page: Page) -> Iterator[str]:
     """Links and sources that lead to no file of the site, or to no anchor in it."""
-    names = ("href", "src", "xlink:href")
     anchors = functools.cache(lambda file: _anchors(file.read_bytes()))
-    for url in (value for tag in page.html.iter("*") for name, value in tag.items() if name in names):
+    for url in page.html.xpath("//@href | //@src | //@*[name() = 'xlink:href']"):
         if not url or urlsplit(url).scheme or urlsplit(url).netloc:
             continue
         target = urlsplit(urljoin(f"http://site/{page}", url))
@@ -208,7 +207,7 @@ TEX = re.compile(r"\$|\\[()\[\]]|\\[a-zA-Z]{2,}")
 def formulas(page: Page) -> Iterator[str]:
     """TeX that a reader would see, and formulas that are not there."""
     hidden = "ancestor::pre or ancestor::code or ancestor::annotation or parent::script or parent::style"
-    for text in page.html.xpath(f"//text()[not({hidden})]"):
+    for text in page.html.xpath(f"//text()[contains(., '$') or contains(., '\\')][not({hidden})]"):
         yield from (f"it shows {found}" for found in TEX.findall(text))
     for tag in page.html.xpath(f"//*{of_class('arithmatex')} | //merror"):
         yield f"a formula that is not set: {tag.text_content()}"
@@ -319,6 +318,7 @@ AT = '"location":"order.html'
 )
 def search_index(site: Path) -> Iterator[str]:
     """Pages that it lacks, entries that lead out of their book, and markup in them."""
+    anchors = functools.cache(lambda file: _anchors(file.read_bytes()))
     for book in BOOKS:
         entries = json.loads((site / book / "search" / "search_index.json").read_text(encoding="utf-8"))[
             "docs"
@@ -328,7 +328,7 @@ def search_index(site: Path) -> Iterator[str]:
             file = (site / book / (page or "index.html")).resolve()
             if not file.is_file() or not file.is_relative_to((site / book).resolve()):
                 yield f"{book}: {entry['location']}: no such page in this book"
-            elif anchor and anchor not in _anchors(file.read_bytes()):
+            elif anchor and anchor not in anchors(file):
                 yield f"{book}: {entry['location']}: no such anchor"
             prose = re.sub(r"<(pre|code)>.*?</\1>", "", entry["title"] + entry["text"], flags=re.DOTALL)
             if TEX.search(prose) or re.search("arithmatex|<svg|<math", prose):
