@@ -60,20 +60,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip("slow: `pytest -m slow`"))
 
 
-# Files whose tests are handed out one by one, each with all that harms it; the first has the shortest and comes last.
+# Files whose tests are handed out one by one, what harms one together; the first has the shortest and comes last.
 SINGLE = "/browser/test_live.py", "/browser/test_journeys.py", "/browser/test_run_buttons.py"
 
 
 class Files(LoadFileScheduling):
     """A file at a time for each process; the pages are one, for what both books do is run once.
 
-    What a reader does is a test at a time, and visits go by what they share.
+    What a reader does is a case at a time, and visits go by what they share.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
         if file.endswith(SINGLE):
-            return nodeid.partition("[")[0]
+            return nodeid.partition("[harmed")[0]
         if file.endswith("/test_visits.py"):
             return f"{file} {'the second half' in nodeid}"
         return "pages" if file.endswith(".md") else file
