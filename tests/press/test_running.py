@@ -209,22 +209,6 @@ def test_what_twins_share_counts_for_both(monkeypatch: pytest.MonkeyPatch) -> No
         assert runs.store.get(runs.key([code]).wide) is not None
 
 
-def test_light_blocks_share_a_process_and_each_calls_what_it_reaches() -> None:
-    heavy = [["import torch\n"]], [["from posenc.experiments import train_steps\n"]]
-    light = [[[f"x = {k}\n"]] for k in range(book_blocks.BATCH + 1)]
-    assert book_blocks.together([heavy[0], *light, heavy[1]]) == [
-        *([job] for job in heavy),
-        light[: book_blocks.BATCH],
-        light[book_blocks.BATCH :],
-    ]
-    keeps = "import functools\nimport posenc\nimport posenc.order as place\n"
-    keeps += "place.kept = functools.cache(lambda: posenc.one_hot_encoding([0], 1))\nplace.kept()\n"
-    with contextlib.closing(execute.Interpreter()) as interpreter:
-        found = interpreter.run([[keeps], ["import posenc.order\nposenc.order.kept()\n"]])
-    assert "posenc/naive.py" in found[0].reached
-    assert found[1].reached == found[0].reached
-
-
 # --- What of posenc a block depends on ----------------------------------------------------------------------
 
 

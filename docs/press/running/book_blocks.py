@@ -2,8 +2,7 @@
 
 All blocks of both books whose results are not in the cache run before the books are built, in as many warm
 processes as there are cores (execute.py). A block and its twin in the other language, which mostly differ by a
-word in a drawing, share a process, and so what they train; blocks without torch share one by the dozen. A result
-is kept under the block's code without its
+word in a drawing, share a process, and so what they train. A result is kept under the block's code without its
 comments and docstrings, so that translating them runs nothing, with the modules of posenc that the block can reach
 (dependencies.py) and the versions of the libraries.
 
@@ -34,7 +33,6 @@ from press.running import dependencies, execute, outputs, trainings
 log = logging.getLogger("mkdocs.plugins.posenc")
 
 Parts = list[str]
-BATCH = 12  # jobs that share a process at most
 _TRAINS = re.compile(r"\btrain_\w+")
 
 
@@ -99,18 +97,11 @@ class Runs:
 
     def run(self, twins: Iterable[list[Parts]]) -> None:
         """Runs all units that are not in the cache, those that share a process together."""
-        jobs, start = together(self.jobs(twins)), time.perf_counter()
-        shared = [list(itertools.chain(*each)) for each in jobs]
-        count = sum(map(len, shared))
-
-        def take(units: list[Parts], outcomes: list[execute.Outcome]) -> None:
-            left = iter(outcomes)
-            for job in next(each for each, ran in zip(jobs, shared, strict=True) if ran is units):
-                self.take(job, list(itertools.islice(left, len(job))))
-
+        jobs, start = self.jobs(twins), time.perf_counter()
+        count = sum(map(len, jobs))
         if count:
             with contextlib.closing(Workers(len(jobs))) as workers:
-                workers.run(iter(shared), take)
+                workers.run(iter(jobs), self.take)
             self.store.prune()
             seconds = time.perf_counter() - start
             log.info("Ran %d block%s in %.1f seconds", count, "s" * (count > 1), seconds)
@@ -224,14 +215,7 @@ class Workers:
 
 def trains(job: list[Parts]) -> bool:
     """Whether units that share a process may take long."""
-    return execute.TRAINS in "".join(job[0])
-
-
-def together(jobs: list[list[Parts]]) -> list[list[list[Parts]]]:
-    """Jobs that share a process: a fork takes longer than most blocks without torch, whose settings are put back."""
-    light = [job for job in jobs if not trains(job) and "torch" not in str(job)]
-    batches = [light[k : k + BATCH] for k in range(0, len(light), BATCH)]
-    return [[job] for job in jobs if job not in light] + batches
+    return "posenc.experiments" in "".join(job[0])
 
 
 # --- A book -------------------------------------------------------------------------------------------------

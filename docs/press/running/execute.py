@@ -55,7 +55,6 @@ TIMEOUT = (
 WALL = 900.0  # seconds by the clock, for one that sleeps
 GRACE = 10.0  # more for one that does not let itself be stopped: then its process ends
 STARTED = "started"  # the first line of the answers: what comes after it is the doing of a block
-TRAINS = "posenc.experiments"  # in a unit that may train
 FORKS = sys.platform == "linux"  # elsewhere libraries do not stand it
 OURS = ("posenc", "posenc.nn", "posenc.plot")
 _ENVIRONMENT = {
@@ -423,7 +422,6 @@ def _forked(units: list[list[str]]) -> list[Outcome]:
             os.dup2(errors.fileno(), 2)
             there = set(sys.modules)
             for parts in units:
-                _forget(parts)
                 print(run(parts).to_json(), file=answer, flush=True)
             print(json.dumps({"imported": [*set(sys.modules) - there]}), file=answer, flush=True)
             os._exit(0)
@@ -436,19 +434,6 @@ def _forked(units: list[list[str]]) -> list[Outcome]:
         if len(done) < len(units):
             done.append(_ended(f"exit status {status}\n{errors.read()}".strip()))
     return done + _forked(units[len(done) :]) if len(done) < len(units) else done
-
-
-def _forget(parts: list[str]) -> None:
-    """A unit that trains nothing calls all that it reaches: what posenc has kept of another would hide it."""
-    modules = [sys.modules[name] for name in sys.modules if name.partition(".")[0] == "posenc"]
-    for value in itertools.chain(*(vars(each).values() for each in modules * (TRAINS not in "".join(parts)))):
-        if isinstance(value, type(_forget_nothing)):
-            value.cache_clear()
-
-
-@functools.cache
-def _forget_nothing() -> None:
-    """Of the type of what keeps its results."""
 
 
 def _import(names: list[str]) -> None:
@@ -469,27 +454,12 @@ def _serve(jobs: IO[str], answers: IO[str]) -> bool:
                 importlib.import_module(module)
         trainings.share()
         gc.freeze()  # each block's process would visit all of it, and so copy it
-    drawn = False
     while line := jobs.readline():
         if (units := json.loads(line)) == "fresh":
             return True
         outcomes = _forked(units) if FORKS else [run(parts) for parts in units]
         print(json.dumps([vars(outcome) for outcome in outcomes]), file=answers, flush=True)
-        if FORKS and not drawn and (drawn := any(map(any, (outcome.figures for outcome in outcomes)))):
-            _draw()
     return False
-
-
-def _draw() -> None:
-    """Draws once what the next processes then need not: fonts are found, formulas are read, modules imported."""
-    import matplotlib.pyplot as plt
-
-    with isolated():
-        figure, (left, right) = plt.subplots(1, 2)
-        left.plot([1, 2], [1, 10], "o--", label="$x_1^2$")
-        left.legend(title="x")
-        figure.colorbar(right.imshow([[0, 1]]))
-        _keep(Outcome(), io.StringIO(), draw=True)
 
 
 def main() -> None:
