@@ -97,7 +97,6 @@ class KeptPages:
     def prune(self) -> None:
         for store in (self._first, self._second, self._named):
             store.prune(days=7, most=400)
-        cache.Store("facts").prune(days=7)
 
     def _second_name(self, name: str) -> str:
         return cache.key(self._names[name], *self._prepared(name).results)

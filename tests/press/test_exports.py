@@ -88,7 +88,8 @@ def test_cells_are_text_and_blocks_with_what_they_print() -> None:
     first, *rest = (cell.source for cell in found)
     assert first.startswith("# T\n\n*From the book: [this page](https://x.org/en/t.html).")
     assert '\npip install "posenc[plot]POSENC-SOURCE"\n' in first
-    links = "[below](https://x.org/en/t.html#code), [the order](https://x.org/en/order.html#by-hand), [lab](https://x.org/en/labs/c.html#d)"
+    links = "[below](https://x.org/en/t.html#code), [the order](https://x.org/en/order.html#by-hand)"
+    links += ", [lab](https://x.org/en/labs/c.html#d)"
     assert first.endswith(f"\n\nSee {links}, $f(x)$ and `f[0](x)`.")
     assert rest == [
         "x = 1",

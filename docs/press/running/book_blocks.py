@@ -102,7 +102,8 @@ class Runs:
         if count:
             with contextlib.closing(Workers(len(jobs))) as workers:
                 workers.run(iter(jobs), self.take)
-            self.store.prune()
+            for store in (self.store, self.sources.store):
+                store.prune()
             seconds = time.perf_counter() - start
             log.info("Ran %d block%s in %.1f seconds", count, "s" * (count > 1), seconds)
 

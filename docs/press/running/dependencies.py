@@ -64,7 +64,7 @@ class Sources:
         # as they are when first asked for
         self._bytes = functools.cache(Path.read_bytes)
         self._digest = functools.cache(lambda path: cache.key(self._bytes(path)))
-        self._store = cache.Store("facts")
+        self.store = cache.Store("facts")
         here = Path(__file__).read_bytes(), platform.python_version(), package.name
         self._reading = cache.key(*here, *(name for name, _ in self.stamp))
         self.facts, self._leads = functools.cache(self._kept_facts), functools.cache(self._lead)
@@ -104,16 +104,19 @@ class Sources:
     @functools.cached_property
     def interface(self) -> str:
         """One name for all that can be said of the modules without what their functions do."""
-        facts = ((module, self._of(module).bare or self.text(module)) for module in sorted(self.files))
-        return cache.key(*itertools.chain(*facts))
+        entry = cache.key(self._reading, self.state(self.files))
+        if (name := self.store.get(entry)) is None:
+            facts = ((module, self._of(module).bare or self.text(module)) for module in sorted(self.files))
+            self.store.put(entry, name := cache.key(*itertools.chain(*facts)))
+        return name
 
     def _of(self, module: str) -> Facts:
         return self.facts(self.text(module), module)
 
     def _kept_facts(self, code: str, module: str = "") -> Facts:
         entry = cache.key(self._reading, module, code)
-        if (text := self._store.get(entry)) is None:
-            self._store.put(entry, text := json.dumps(asdict(self._read(code, module))))
+        if (text := self.store.get(entry)) is None:
+            self.store.put(entry, text := json.dumps(asdict(self._read(code, module))))
         return Facts(**json.loads(text))
 
     def _read(self, code: str, module: str) -> Facts:
